@@ -4,13 +4,14 @@ BIN := .venv/bin
 # Hides TensorFlow's start-up notes.
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: help setup demo test test-all test-cluster property lint format wheel clean
+.PHONY: help setup demo test test-all test-cluster test-java property lint format wheel clean
 
 help:
 	@echo "make demo      install, then text -> records -> training -> SavedModel -> nearest uses (3 to 4 minutes)"
 	@echo "make test      install, then lint and all tests but the slowest (about 7 minutes on two quiet cores)"
 	@echo "make test-all  the slowest tests too; some of them install packages from PyPI"
 	@echo "make test-cluster  both Beam jobs on Flink and S3 on this machine (needs Java and Maven; fetches 500 MB once)"
+	@echo "make test-java  the example in Java (needs Java 17 and Maven; fetches 170 MB once)"
 	@echo "make property  10,000 generated batches through each signature of a SavedModel (about 2 minutes)"
 	@echo "make setup     only install, into .venv (1 GB to download, 2 to 10 minutes)"
 	@echo "make lint      ruff and mypy"
@@ -29,12 +30,15 @@ test: setup lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-all: setup lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not cluster"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not cluster and not java"
 
 test-cluster: setup
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r tests/cluster/requirements.txt
 	$(BIN)/python -m tests.cluster.engine
 	$(BIN)/python -m pytest -n 0 -m cluster tests/cluster
+
+test-java: setup
+	$(BIN)/python -m pytest -n 0 -m java tests/examples/test_java.py
 
 property: setup
 	ELMO_TF_PROPERTY_BATCHES=10000 $(BIN)/python -m pytest -n 2 -m "" tests/savedmodel/test_properties.py

@@ -220,20 +220,25 @@ def _tokens_per_second(encode: Encode, calls: Sequence[Sequence[list[str]]]) -> 
 _MEASURES = {"speed": speed, "scores": scores}
 
 
-def draw(found: dict[str, dict], path: pathlib.Path) -> None:
-    """Draws the best score of each encoder over its speed, one panel for each task."""
-    figure = Figure(figsize=(10, 3.4), layout="constrained")
-    for axes, (task, title) in zip(figure.subplots(1, len(_TASKS)), _TASKS.items(), strict=True):
-        for number, (name, one) in enumerate(sorted(found.items(), key=lambda item: item[1]["speed"]["at once"])):
-            best = 100 * max(row[task] for row in one["scores"].values())
-            place = one["speed"]["at once"], best
-            axes.plot(*place, "o", color="tab:blue" if name in PEERS else "tab:orange")
-            offset = (0, (6, -14)[number % 2])  # above or below, as neighbors in speed may have close scores
-            label = {"text": f"{name} {best:.1f}", "fontsize": 8}
-            axes.annotate(**label, xy=place, xytext=offset, textcoords="offset points", ha="center")
-        axes.set(xscale="log", title=title, xlabel="tokens/s")
-        axes.margins(0.3)
-        axes.grid(alpha=0.3)
+def draw(results: dict[str, dict], path: pathlib.Path) -> None:
+    """Draws a bar for each encoder: its best score in each task, then its speed in batches."""
+    names = sorted(results, key=lambda name: results[name]["speed"]["at once"], reverse=True)
+    panels = {
+        title: [100 * max(row[task] for row in results[name]["scores"].values()) for name in names]
+        for task, title in _TASKS.items()
+    }
+    speeds = [results[name]["speed"]["at once"] for name in names]
+    figure = Figure(figsize=(11, 0.5 * len(names) + 0.9), layout="constrained")
+    colors = ["tab:blue" if name in PEERS else "tab:orange" for name in names]
+    columns = figure.subplots(1, len(panels) + 1, sharey=True)
+    for axes, (title, values) in zip(columns, [*panels.items(), ("tokens/s", speeds)], strict=True):
+        bars = axes.barh(names, values, color=colors)
+        axes.bar_label(
+            bars, [f"{value:,.0f}" if title == "tokens/s" else f"{value:.1f}" for value in values], padding=3
+        )
+        axes.set(title=title, xscale="log" if title == "tokens/s" else "linear")
+        axes.margins(x=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=120)
 
 

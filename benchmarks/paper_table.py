@@ -129,25 +129,30 @@ def table(found: dict[str, dict]) -> str:
     return aligned(lines)
 
 
-def draw(found: dict[str, dict], path: pathlib.Path) -> None:
+# What the pictures call the rows and the ways; others keep their names.
+_TITLES = {"propbank": "semantic roles", "uner": "named entities", "baseline": "without ELMo", "elmo": "with ELMo"}
+
+
+def draw(results: dict[str, dict], path: pathlib.Path) -> None:
     """Draws scores, and below them epochs until the best, by the number of training examples; a column for each row."""
     import matplotlib  # noqa: PLC0415 - only a figure needs it
 
     matplotlib.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
 
-    rows = list(dict.fromkeys(name.split("_")[0] for name in found))
+    rows = list(dict.fromkeys(name.split("_")[0] for name in results))
     figure, axes = pyplot.subplots(2, len(rows), figsize=(4 * len(rows), 5), squeeze=False, sharex="col")
-    for row, axis, below in zip(rows, *axes, strict=True):
+    for row, score_axis, epoch_axis in zip(rows, *axes, strict=True):
         for way in ("baseline", "elmo"):
-            points = [one for name, one in found.items() if name.startswith(f"{row}_") and name.endswith(f"_{way}")]
-            sizes = [one["train_examples"] for one in points]
-            bars = [one.get("deviation", 0) for one in points]
-            axis.errorbar(sizes, [one["score"] for one in points], bars, marker="o", label=way, capsize=3)
-            below.plot(sizes, [one.get("best_epoch", float("nan")) for one in points], marker="o", label=way)
-        axis.set(title=row, xscale="log", ylabel=points[0]["metric"])
-        below.set(xlabel="training examples", ylabel="epochs until the best", ylim=(0, None))
-        axis.legend()
+            runs = [run for name, run in results.items() if name.startswith(f"{row}_") and name.endswith(f"_{way}")]
+            sizes = [run["train_examples"] for run in runs]
+            deviations = [run.get("deviation", 0) for run in runs]
+            scores = [run["score"] for run in runs]
+            score_axis.errorbar(sizes, scores, deviations, marker="o", label=_TITLES[way], capsize=3)
+            epoch_axis.plot(sizes, [run.get("best_epoch", float("nan")) for run in runs], marker="o")
+        score_axis.set(title=_TITLES.get(row, row), xscale="log", ylabel=runs[0]["metric"].upper())
+        epoch_axis.set(xlabel="training examples", ylabel="epochs until the best", ylim=(0, None))
+        score_axis.legend()
     figure.tight_layout()
     figure.savefig(path, dpi=120)
 

@@ -24,6 +24,7 @@ import tensorflow as tf
 
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.published import weights as published_weights
+from elmo_tf.published.arrays import Source
 from elmo_tf.published.options import parse_options
 from elmo_tf.records.windows import Window
 from elmo_tf.training.step import Trainer
@@ -48,7 +49,7 @@ class Trace:
     def __getitem__(self, name: str) -> np.ndarray:
         return self._arrays[name]
 
-    def variables(self, kind: str) -> published_weights.Source:
+    def variables(self, kind: str) -> Source:
         """The arrays `kind/NAME:0` by their names."""
         prefix = f"{kind}/"
         found = {
@@ -57,7 +58,7 @@ class Trace:
             if name.startswith(prefix)
         }
         shapes = {name: array.shape for name, array in found.items()}
-        return published_weights.Source(f"{self.path}, {kind}", shapes, found.__getitem__)
+        return Source(f"{self.path}, {kind}", shapes, found.__getitem__)
 
     def window(self, step: int) -> Window:
         """The inputs of a step, character ids one more than bilm-tf's."""
@@ -102,7 +103,7 @@ def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
     }
 
 
-def _expected(source: published_weights.Source, names: list[published_weights.Names]) -> list[tf.Variable]:
+def _expected(source: Source, names: list[published_weights.Names]) -> list[tf.Variable]:
     """Returns the arrays of `source` in the network's order and shapes, checked as weights are."""
     arrays = [tf.Variable(tf.zeros(name.variable.shape)) for name in names]
     published_weights.assign(source, {n.checkpoint: (array, n.shape) for n, array in zip(names, arrays, strict=True)})

@@ -57,7 +57,7 @@ _NAMES = {
     "elmo_tf.tasks.layers.crf": ("CRF",),
     "elmo_tf.training.loop": ("train",),
 }
-_WITHOUT_KERAS = ("elmo_tf.config", "elmo_tf.errors")
+_WITHOUT_KERAS = ("elmo_tf.config", "elmo_tf.embedder", "elmo_tf.errors")
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 

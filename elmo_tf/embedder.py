@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from elmo_tf import extras, sources
+from elmo_tf import engines, extras, scoring, sources
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import bar
 from elmo_tf.savedmodel import contract
-from elmo_tf.scoring import MASK, Filled, Score, Scorer
+from elmo_tf.scoring import MASK, Filled, Score
 from elmo_tf.text import tokenizers
 from elmo_tf.text.tokens import to_bytes
 
@@ -21,7 +21,7 @@ BATCH_TOKENS = 2048  # positions of a batch, padding included
 # A longer sentence is embedded in pieces of this many tokens, because memory grows with its length.
 PIECE_TOKENS = 40_000
 
-Words = Sequence[bytes]  # the tokens of a sentence
+Words = engines.Words
 Text = str | bytes | Sequence[str | bytes] | np.ndarray  # a sentence to split, or its tokens
 Progress = bool | Callable[[int, int], None] | None
 Layers = str | int  # one of `contract.LAYERS`, or a layer's number, 0 being the token layer
@@ -40,20 +40,35 @@ class Embedder:
     Args:
         source: where the model comes from: its sizes and its tokenizer; an attribute as well.
         batch_tokens: the largest number of positions in a batch of several sentences.
-        num_threads: for several processes on one machine: TensorFlow uses this many threads and takes a GPU's
-            memory as needed, unless it has computed before. None: TensorFlow's settings stay as they are.
+        num_threads: for several processes on one machine: TensorFlow computes, with this many threads, and takes a
+            GPU's memory as needed, unless it has computed before. None: TensorFlow's settings stay as they are.
+        engine: what computes, as for `load`.
+
+    Attributes:
+        engine: what computes now, `"numpy"` or `"tensorflow"`.
 
     Raises:
-        InputError: if a file is damaged.
+        InputError: if a file is damaged, or the engine cannot compute the source.
     """
 
-    def __init__(self, source: sources.Source, batch_tokens: int = BATCH_TOKENS, num_threads: int | None = None):
+    def __init__(
+        self,
+        source: sources.Source,
+        batch_tokens: int = BATCH_TOKENS,
+        num_threads: int | None = None,
+        engine: engines.Name | None = None,
+    ):
+        self.source, self.engine = source, engines.first(source, engine, num_threads)
+        self._batch_tokens, self._arguments = batch_tokens, (source, batch_tokens, num_threads, engine)
+        self._may_change = engine is None and self.engine == "numpy"
+        self._lock = threading.Lock()  # several threads may change the engine
         if num_threads is not None:
             _share_machine(num_threads)
-        self.source, self._batch_tokens = source, batch_tokens
-        self._made_scorer: Scorer | None = None
-        self._lock = threading.Lock()  # several threads may ask for the first score
-        self._model = source.model()
+        self._engine = engines.make(source, self.engine)
+
+    def __reduce__(self) -> tuple:
+        # Another process reads the model again: its weights would take longer to send than to read.
+        return type(self), self._arguments
 
     def __repr__(self) -> str:
         return f"Embedder({self.source.name!r}: {self.source.num_layers} layers of {self.source.dim})"
@@ -127,12 +142,10 @@ class Embedder:
         """
         sentences = _split(texts, self.source.tokenizer)
         found: dict[int, Score] = {}
-        report = _reporter(progress)
-        scorer = self._scorer()
+        engine, report = self._engine_for(sentences), _reporter(progress)
         # Even a sentence without tokens has a boundary to predict.
         for batch in batches([len(sentence) + 1 for sentence in sentences], self._batch_tokens):
-            for place, score in zip(batch, scorer.score([sentences[place] for place in batch]), strict=True):
-                found[place] = score
+            found |= zip(batch, scoring.score(engine, [sentences[place] for place in batch]), strict=True)
             if report:
                 report(len(found), len(sentences))
         return [found[place] for place in range(len(sentences))]
@@ -152,14 +165,16 @@ class Embedder:
             InputError: if the text does not have the place once, or the source has no softmax.
         """
         tokens, place = _with_place(text, word, self.source.tokenizer)
-        return list(self._scorer().fill(tokens, place, top))
+        return list(scoring.fill(self._engine, tokens, place, top))
 
-    def _scorer(self) -> Scorer:
-        # Not a property: Beam's shared processes read every attribute of what they share.
+    def _engine_for(self, sentences: Sequence[Words]) -> engines.Engine:
+        """Returns what computes these sentences: TensorFlow from the first call on that is large enough for it."""
         with self._lock:
-            if self._made_scorer is None:
-                self._made_scorer = Scorer(self.source.language_model())
-            return self._made_scorer
+            is_large = sum(map(len, sentences)) > engines.TENSORFLOW_TOKENS
+            if is_large and self._may_change and engines.tensorflow_is_installed():
+                self._engine = engines.make(self.source, "tensorflow")
+                self.engine, self._may_change = "tensorflow", False
+            return self._engine
 
     def embed(
         self,
@@ -181,28 +196,25 @@ class Embedder:
         Yields:
             the place, and float32 `(num_layers, tokens, dim)` for "all", else `(tokens, dim)`.
         """
+        engine = self._engine_for(sentences)
         for batch in batches([len(sentence) for sentence in sentences], self._batch_tokens, batch_size):
             chosen = [sentences[place] for place in batch]
             if len(chosen[-1]) > PIECE_TOKENS:
                 pieces = [chosen[0][start : start + PIECE_TOKENS] for start in range(0, len(chosen[0]), PIECE_TOKENS)]
-                found = [np.concatenate([self._vectors([piece], layers)[0] for piece in pieces], axis=-2)]
+                found = [np.concatenate([engine.vectors([one], layers == "mix")[0] for one in pieces], axis=-2)]
             else:
-                found = self._vectors(chosen, layers)
-            yield from zip(batch, found, strict=True)
+                found = engine.vectors(chosen, layers == "mix")
+            yield from zip(batch, (_chosen(vectors, layers) for vectors in found), strict=True)
             if progress:
                 progress(batch)
 
-    def _vectors(self, batch: list[Words], layers: Layers) -> list[np.ndarray]:
-        import tensorflow as tf  # noqa: PLC0415 - Beam's driver imports this module before it starts workers
 
-        lengths = [len(tokens) for tokens in batch]
-        padded = [[*tokens, *[b""] * (max(lengths) - len(tokens))] for tokens in batch]
-        outputs = self._model.tokens(tf.constant(padded), tf.constant(lengths, tf.int32))
-        vectors = outputs["elmo" if layers == "mix" else "layers"].numpy()
-        return [_chosen(one[..., :length, :], layers) for one, length in zip(vectors, lengths, strict=True)]
-
-
-def load(source: sources.Path, tokenizer: str | None = None, precision: str = "float32") -> Embedder:
+def load(
+    source: sources.Path,
+    tokenizer: str | None = None,
+    precision: str = "float32",
+    engine: engines.Name | None = None,
+) -> Embedder:
     """Returns a model that is ready to encode sentences.
 
         elmo = elmo_tf.load("english")
@@ -221,17 +233,21 @@ def load(source: sources.Path, tokenizer: str | None = None, precision: str = "f
             SavedModel was exported, as a workdir's text was split, `"penn"` for `english`, or else at white space.
         precision: of the matrix products in `encode`: `"float32"`, or `"bfloat16"`, which is faster for large models in
             batches on CPUs with AMX; not for SavedModels. `score` and `fill` compute in float32.
+        engine: what computes: `"numpy"`, which starts at once, or `"tensorflow"`, which is faster in batches. Their
+            results differ by rounding, by up to 5e-6. None: NumPy for published files and names, until a call has more
+            than 50,000 tokens, and TensorFlow from then on; TensorFlow for the others. SavedModels need TensorFlow, and
+            it reads workdirs.
 
     Raises:
         InputError: if it is none of these, a file is damaged, a published model cannot be fetched, or the model or
-            this CPU does not have the precision.
+            this CPU does not have the precision or the engine.
         ModuleNotFoundError: if the model has the unicode tokenizer and tensorflow-text is not installed.
     """
     with extras.required():
         found = sources.find(source)
         if tokenizer is not None:
             found = dataclasses.replace(found, tokenizer=tokenizer)
-        return Embedder(found.with_precision(precision))
+        return Embedder(found.with_precision(precision), engine=engine)
 
 
 def check_layers(layers: Layers, num_layers: int | None = None) -> None:
@@ -309,7 +325,7 @@ def batches(lengths: Sequence[int], batch_tokens: int, batch_size: int | None = 
 
 def _share_machine(num_threads: int) -> None:
     """Sets how many threads TensorFlow computes with, and that it takes a GPU's memory as needed."""
-    import tensorflow as tf  # noqa: PLC0415 - see above
+    import tensorflow as tf  # noqa: PLC0415 - NumPy computes without it
 
     with contextlib.suppress(RuntimeError):  # raised once TensorFlow has computed
         for gpu in tf.config.list_physical_devices("GPU"):

@@ -1,7 +1,7 @@
 """Where a model can come from: an exported SavedModel, a workdir, published files, or a published model's name.
 
-The only place that knows what a source can be. TensorFlow is imported when a network or a model is asked for, because a
-job that starts worker processes has to find its source first.
+The only place that knows what a source can be. TensorFlow is imported when one of its networks is asked for: weights of
+published files are read without it, and a job that starts worker processes has to find its source first.
 """
 
 import abc
@@ -9,17 +9,18 @@ import dataclasses
 import hashlib
 import os
 import pathlib
-import types
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError, is_about_memory, reason
+from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.published import fetching, models
+from elmo_tf.published import arrays, fetching, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, contract, finding
-from elmo_tf.scoring import LanguageModel
+from elmo_tf.scoring import Softmax
 from elmo_tf.text import tokenizers
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.workdir.folder import is_workdir, open_workdir
@@ -48,6 +49,9 @@ class Source(abc.ABC):
         precision: of `model`'s matrix products, one of `contract.PRECISIONS`.
     """
 
+    engines: ClassVar[tuple[str, ...]] = ("tensorflow", "numpy")  # what can compute it, the one to start with first
+    precisions: ClassVar[tuple[str, ...]] = contract.PRECISIONS
+
     name: str
     config: config_lib.ModelConfig
     tokenizer: str = "whitespace"
@@ -70,7 +74,7 @@ class Source(abc.ABC):
         """Returns the same model with another precision; `InputError` if it does not have it."""
         if precision not in contract.PRECISIONS:
             raise InputError("precision", f"one of {', '.join(contract.PRECISIONS)}", repr(precision))
-        if precision != "float32" and isinstance(self, SavedModel):
+        if precision not in self.precisions:
             expected = "float32 for a SavedModel, whose graph computes in it; published files can use another"
             raise InputError("precision", expected, precision)
         return dataclasses.replace(self, precision=precision)
@@ -84,45 +88,30 @@ class Source(abc.ABC):
         """Returns a checksum of all that determines the vectors but `precision`; `InputError` if a file is damaged."""
 
     @abc.abstractmethod
-    def network(self) -> "BiLM | PackedBiLM":
-        """Returns the network, without a softmax; `InputError` if a file is damaged."""
+    def weights(self) -> dict[str, np.ndarray]:
+        """Returns the weights without a softmax, float32, by name; `InputError` if a file is damaged."""
 
-    def language_model(self) -> LanguageModel:
-        """Returns the network with its softmax; `InputError` if the source has none."""
+    @abc.abstractmethod
+    def trainable_network(self) -> "BiLM":
+        """Returns the network for training, without a softmax; `InputError` if a file is damaged."""
+
+    def network(self) -> "PackedBiLM":
+        """Returns the network for use in TensorFlow, without a softmax; `InputError` if a file is damaged."""
+        from elmo_tf.model.packed_bilm import PackedBiLM  # noqa: PLC0415 - see the top
+
+        return PackedBiLM.from_weights(self.config, self.weights(), self.precision)
+
+    def softmax(self) -> Softmax:
+        """Returns the softmax and its words; `InputError` if the source has none."""
         raise InputError(self.name, "a model with its softmax: a workdir, or an export made with --softmax", "none")
-
-    def model(self) -> Any:
-        """Returns an object that embeds with `tokens` and has `trainable_variables`, as an exported model does.
-
-        Except in SavedModels, the mix is the average of the layers, with gamma 1, and every sentence starts from the
-        zero state.
-        """
-        import tensorflow as tf  # noqa: PLC0415 - see the top
-
-        from elmo_tf.model.kernels import products  # noqa: PLC0415
-        from elmo_tf.model.packed_bilm import PackedBiLM  # noqa: PLC0415
-        from elmo_tf.model.scalar_mix import build_mix  # noqa: PLC0415
-        from elmo_tf.text import in_graph  # noqa: PLC0415
-
-        if self.precision == "bfloat16":
-            products.check_bfloat16()
-        bilm, mix = PackedBiLM.of(self.network(), self.precision), build_mix(self.num_layers)
-        bilm.compiled = True  # never saved: other machines may have no XLA
-
-        specs = [tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)]
-
-        @tf.function(input_signature=specs, autograph=False)
-        def tokens(tokens, sequence_len):
-            ids = in_graph.encode_tokens(tokens, sequence_len, self.config.char_cnn.max_chars_per_token)
-            layers, _ = bilm(ids)
-            return {"layers": layers, "elmo": mix(layers)}
-
-        return types.SimpleNamespace(tokens=tokens, trainable_variables=mix.trainable_variables)
 
 
 @dataclasses.dataclass(frozen=True)
 class SavedModel(Source):
     """A version's folder of an exported model; its mix and its initial state are part of it."""
+
+    engines = ("tensorflow",)
+    precisions = ("float32",)
 
     @property
     def path(self) -> pathlib.Path:
@@ -134,58 +123,58 @@ class SavedModel(Source):
         lines = [f"{name} {about.sha256}" for name, about in listed if not name.startswith("assets")]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
+    def weights(self) -> dict[str, np.ndarray]:
+        from elmo_tf.model.names import relative_names  # noqa: PLC0415 - see the top
+
+        return {name: variable.numpy() for name, variable in relative_names(self.trainable_network()).items()}
+
     def network(self) -> "PackedBiLM":
         from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
 
         checksums.check(self.path, thorough=True)
         return stored_weights.read_network(self.path, self.config)
 
-    def language_model(self) -> LanguageModel:
+    def trainable_network(self) -> "BiLM":
+        from elmo_tf.model.bilm import BiLM  # noqa: PLC0415 - see the top
+
+        return BiLM.of(self.network())
+
+    def softmax(self) -> Softmax:
         from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
 
         file = self.path / contract.VOCABULARY_FILE
         if not file.exists():
-            return super().language_model()
-        network = self.network()
+            return super().softmax()
         vocabulary = vocabulary_lib.from_bytes(file.read_bytes(), str(file))
-        return LanguageModel(network, stored_weights.read_softmax(self.path, self.config, len(vocabulary)), vocabulary)
-
-    def model(self) -> Any:
-        import tensorflow as tf  # noqa: PLC0415 - see the top
-
-        if assets.read_tokenizer(self.path) == "unicode":
-            import tensorflow_text  # noqa: F401, PLC0415 - the graph has its operations
-        checksums.check(self.path)
-        try:
-            return tf.saved_model.load(self.name)
-        except Exception as error:  # a damaged graph can raise anything
-            if is_about_memory(error):
-                raise
-            raise InputError(self.name, "an intact SavedModel", reason(error)) from None
+        softmax = stored_weights.read_softmax(self.path, self.config, len(vocabulary))
+        return Softmax(softmax.kernel.numpy(), softmax.bias.numpy(), vocabulary)
 
 
 @dataclasses.dataclass(frozen=True)
 class Workdir(Source):
-    """The newest checkpoint of a workdir."""
+    """The newest checkpoint of a workdir, which TensorFlow reads."""
 
     def sha256(self) -> str:
         # Not a checkpoint's checksums, which cover the optimizer as well.
         digest = hashlib.sha256()
-        for variable in self.network().variables:
-            digest.update(variable.numpy().tobytes())
+        for values in self.weights().values():
+            digest.update(values.tobytes())
         return digest.hexdigest()
 
-    def network(self) -> "BiLM":
+    def weights(self) -> dict[str, np.ndarray]:
+        from elmo_tf.model.names import relative_names  # noqa: PLC0415 - see the top
+
+        return {name: variable.numpy() for name, variable in relative_names(self.trainable_network()).items()}
+
+    def trainable_network(self) -> "BiLM":
         return open_workdir(self.name).trained_bilm(with_softmax=False)
 
-    def language_model(self) -> LanguageModel:
-        from elmo_tf.model.packed_bilm import PackedBiLM  # noqa: PLC0415 - see the top
-
+    def softmax(self) -> Softmax:
         workdir = open_workdir(self.name)
         if workdir.vocabulary is None:
-            return super().language_model()
-        bilm = workdir.trained_bilm()
-        return LanguageModel(PackedBiLM.of(bilm), bilm.softmax, workdir.vocabulary)
+            return super().softmax()
+        softmax = workdir.trained_bilm().softmax
+        return Softmax(softmax.kernel.numpy(), softmax.bias.numpy(), workdir.vocabulary)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,24 +182,24 @@ class Published(Source):
     """A pair of files in the format of bilm-tf and AllenNLP."""
 
     options: pathlib.Path = pathlib.Path()
-    weights: pathlib.Path = pathlib.Path()
+    weights_file: pathlib.Path = pathlib.Path()
+    engines = ("numpy", "tensorflow")
 
     def sha256(self) -> str:
-        with open(self.weights, "rb") as file:
+        with open(self.weights_file, "rb") as file:
             weights = hashlib.file_digest(file, "sha256").hexdigest()
         return hashlib.sha256(f"{self.config} {weights}".encode()).hexdigest()
 
-    def network(self) -> "BiLM":
+    def weights(self) -> dict[str, np.ndarray]:
+        return dict(arrays.read_weights(self.weights_file, self.config))
+
+    def trainable_network(self) -> "BiLM":
         from elmo_tf.published import weights  # noqa: PLC0415 - see the top
 
-        return weights.load(self.options, self.weights)[1]
+        return weights.load(self.options, self.weights_file)[1]
 
-    def language_model(self) -> LanguageModel:
-        from elmo_tf.model.packed_bilm import PackedBiLM  # noqa: PLC0415 - see the top
-        from elmo_tf.published import weights  # noqa: PLC0415
-
-        found = weights.load_softmax(self.weights, self.config)
-        return LanguageModel(PackedBiLM.of(self.network()), *found) if found else super().language_model()
+    def softmax(self) -> Softmax:
+        return arrays.read_softmax(self.weights_file, self.config) or super().softmax()
 
 
 def find(source: Path) -> Source:
@@ -261,13 +250,13 @@ def network(
 
     if isinstance(source, config_lib.ModelConfig):
         return BiLM(source) if trainable else PackedBiLM.of(BiLM(source))
-    is_given = isinstance(source, BiLM | PackedBiLM)
-    found = source if is_given else find(source).network()
+    if not isinstance(source, BiLM | PackedBiLM):
+        described = find(source)
+        return described.trainable_network() if trainable else described.network()
     if trainable:
-        is_new = isinstance(found, BiLM) and not is_given
-        return found if is_new else BiLM.of(found, found.product_dtype if isinstance(found, BiLM) else "float32")
-    return found if isinstance(found, PackedBiLM) else PackedBiLM.of(found)
+        return BiLM.of(source, source.product_dtype if isinstance(source, BiLM) else "float32")
+    return source if isinstance(source, PackedBiLM) else PackedBiLM.of(source)
 
 
 def _published(name: str, options: pathlib.Path, weights: pathlib.Path) -> Published:
-    return Published(name, read_options(options).model, options=options, weights=weights)
+    return Published(name, read_options(options).model, options=options, weights_file=weights)

@@ -1,1 +1,1 @@
-"""Tests: contracts, values against `reference.py`, invariants, and the real commands end to end."""
+"""Tests: contracts, values against `elmo_tf/reference.py` in float64, invariants, and the real commands end to end."""

@@ -14,13 +14,14 @@ from unittest import mock
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")  # two test processes share two cores
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import keras
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from elmo_tf import embedder, scoring, sources
+from elmo_tf import engines
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.kernels import products
 from elmo_tf.training import loop
@@ -81,16 +82,13 @@ def savedmodel(tmp_path_factory):
     return Exported(path, bilm, mix, gamma)
 
 
-_SAVED_MODEL, _NETWORK = (functools.cache(kind.model) for kind in (sources.SavedModel, sources.Source))
-_SCORER = functools.cache(scoring.Scorer)
+_ENGINE = functools.cache(engines.make)
 
 
 @pytest.fixture
 def loaded_once(monkeypatch):
     """Reads and traces each model once for all tests of a process that ask for this: it takes longer than most do."""
-    monkeypatch.setattr(sources.SavedModel, "model", _SAVED_MODEL)
-    monkeypatch.setattr(sources.Source, "model", _NETWORK)
-    monkeypatch.setattr(embedder, "Scorer", _SCORER)
+    monkeypatch.setattr(engines, "make", _ENGINE)
 
 
 @pytest.fixture

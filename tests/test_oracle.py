@@ -8,9 +8,13 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import official_scores, replay_reference
+from elmo_tf.published import arrays
 from elmo_tf.published import weights as published_weights
+from elmo_tf.published.options import read_options
+from elmo_tf.reference import NumpyBiLM
 from elmo_tf.training import importing
 from elmo_tf.training.evaluation import check_records, evaluate
+from tests import checks
 from tests.helpers import slow, write_records
 from tests.published import published_files as files
 
@@ -25,6 +29,19 @@ def imported(tmp_path_factory):
     """The workdir of the reference's training checkpoint."""
     paths = CHECKPOINT / "model.ckpt-40", CHECKPOINT / "options.json", CHECKPOINT / "vocab.txt"
     return importing.import_checkpoint(*paths, tmp_path_factory.mktemp("imported") / "workdir")
+
+
+def test_numpy_agrees_with_the_reference():
+    sentences = json.loads((ORACLE / "embed" / "sentences.json").read_bytes())
+    for case in ("micro_real", "micro_noskip_nohighway", "micro_3layer_tanh"):
+        folder = ORACLE / "embed" / case
+        expected, config = np.load(folder / "expected.npz"), read_options(folder / "options.json").model
+        weights = dict(arrays.read_weights(folder / "weights.hdf5", config))
+        numbers = [number for number in range(len(sentences)) if f"layers/{number}" in expected]
+        tokens = [[token.encode() for token in sentences[number]] for number in numbers]
+        for dtype in (np.float32, np.float64):
+            for number, layers in zip(numbers, NumpyBiLM(config, weights, dtype).layers(tokens), strict=True):
+                np.testing.assert_allclose(layers, expected[f"layers/{number}"], **checks.TOLERANCE)
 
 
 _MORE = map(slow, ("micro_noskip_nohighway", "micro_3layer_tanh"))

@@ -166,11 +166,10 @@ def test_the_programs_about_the_crf_run():
 
 @pytest.mark.slow  # the same calls are in tests/savedmodel
 def test_the_programs_about_the_savedmodel_run(folder):
-    load, layers, serving, states, _ = blocks("savedmodels/README.md", "python")
+    load, layers, states, _ = blocks("savedmodels/README.md", "python")
     found = run(load)
     assert found.vectors["elmo"].shape == (2, 2, 16)
     assert run(layers, keras=keras).vectors.shape[-1] == 16
-    compile(serving, "a program that needs a server", "exec")
     batches = [(tf.constant([["the"], ["a"]]), tf.constant([1, 1]))] * 2
     found = run(states, model=found.model, batches=batches)
     assert set(found.states) == set(found.model.initial_states(2))

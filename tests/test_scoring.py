@@ -11,13 +11,13 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf import api, cli, embedder, scoring
+from elmo_tf import api, cli, embedder, engines, sources
 from elmo_tf.errors import InputError
 from elmo_tf.model.log_probs import word_log_probs
 from elmo_tf.savedmodel import verification
 from elmo_tf.text import char_ids
 from elmo_tf.workdir.folder import open_workdir
-from tests import checks, reference
+from tests import checks, float64
 from tests.helpers import slow
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -33,13 +33,13 @@ def model(workdir):
 def log_probs(workdir, sentences: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
     """The scores of sentences in NumPy float64."""
     opened = open_workdir(workdir)
-    weights = reference.weights_of(opened.trained_bilm())
+    weights = float64.weights_of(opened.trained_bilm())
     found = []
     for sentence in sentences:
         tokens = [b"<S>", *sentence.encode().split(), b"</S>"]
-        ids, chars = opened.vocabulary.ids(tokens), [reference.encode(token) for token in tokens]
+        ids, chars = opened.vocabulary.ids(tokens), [float64.encode(token) for token in tokens]
         forward, backward = (
-            reference.direction_losses(weights, opened.config.model, number, chars[::step][:-1], ids[::step][1:])
+            float64.direction_losses(weights, opened.config.model, number, chars[::step][:-1], ids[::step][1:])
             for number, step in enumerate((1, -1))
         )
         found.append((-forward, -backward[::-1]))
@@ -69,13 +69,17 @@ def test_nothing_and_unknown_words_alone_have_scores(model):
 
 
 def test_threads_that_score_at_once_from_the_start_get_the_same_and_read_the_softmax_once(model, workdir, monkeypatch):
-    made = []
-    monkeypatch.setattr(embedder, "Scorer", lambda source: made.append(scoring.Scorer(source)) or made[0])
-    expected, fresh = [one.total for one in model.score(SENTENCES)], elmo_tf.load(workdir)
-    with concurrent.futures.ThreadPoolExecutor(4) as threads:
-        for found in threads.map(lambda _: [one.total for one in fresh.score(SENTENCES)], range(8)):
-            assert found == pytest.approx(expected, rel=1e-5)
-    assert len(made) == 1
+    made, read = [], sources.Workdir.softmax
+    monkeypatch.setattr(sources.Workdir, "softmax", lambda source: made.append(0) or read(source))
+    expected = [one.total for one in model.score(SENTENCES)]
+    for engine in ("numpy", "tensorflow"):
+        made.clear()
+        fresh = embedder.Embedder(model.source)
+        fresh._engine = engines.make.__wrapped__(model.source, engine)
+        with concurrent.futures.ThreadPoolExecutor(4) as threads:
+            for found in threads.map(fresh.score, [SENTENCES] * 8):
+                assert [one.total for one in found] == pytest.approx(expected, rel=1e-5)
+        assert len(made) == 1
 
 
 def test_at_each_place_the_words_share_a_probability_of_one(workdir):

@@ -13,7 +13,7 @@ from elmo_tf import cli
 from elmo_tf.errors import InputError
 from elmo_tf.published.options import parse_options
 from elmo_tf.savedmodel import verification
-from tests import checks, reference
+from tests import checks, float64
 from tests.published import published_files as files
 
 PROTEINS = {"sp|P1|ONE_X": "MKVLAAGIVGX", "two": "MSTNPKPQRKTKRN", "three": "", "four": "mkVL" * 40}
@@ -94,7 +94,7 @@ def test_the_sum_of_layers_of_published_files_is_the_references(tmp_path, change
     texts = ["MKVLAXBZ", "cass LG*"]
     for text, found in zip(texts, elmo_tf.load(pair, tokenizer="characters").encode(texts, layers="sum"), strict=True):
         assert found.tokens == [*text.replace(" ", "")]
-        expected = reference.layers(weights, config, [letter.encode() for letter in found.tokens])
+        expected = float64.layers(weights, config, [letter.encode() for letter in found.tokens])
         assert len(expected) == options["lstm"]["n_layers"] + 1
         assert found.vectors.shape == (len(found.tokens), 2 * options["lstm"]["projection_dim"])
         np.testing.assert_allclose(found.vectors, expected.sum(0), rtol=0, atol=2e-5 * np.abs(expected).max())

@@ -1,14 +1,22 @@
-"""One token and its tag per line: named entities and chunks (CoNLL-2003, WikiGold, WNUT-17, Universal NER)."""
+"""One token and its tag per line: named entities and chunks (CoNLL-2003, WNUT-17, Universal NER, GermEval, WikiANN)."""
 
 import dataclasses
+import itertools
+import logging
 import os
 import re
+from collections.abc import Iterator, Sequence
 
-from elmo_tf.annotated import numbered_lines, tag_schemes
+from elmo_tf.annotated import column_layout, numbered_lines, tag_schemes, words
+from elmo_tf.annotated.column_layout import DOCUMENT, Layout, Row, fields_of
 from elmo_tf.annotated.numbered_lines import Line
+from elmo_tf.annotated.odd_lines import OddLines
+from elmo_tf.annotated.reading import DEFAULT, Reading
 
-_DOCUMENT = "-DOCSTART-"
-_TAG = re.compile(r"O|[BILUES]-[^\W\d].*")  # not the last word of "We drove along I-95"
+_TAG = re.compile(r"O|[BILUESMW]-[^\W\d].*")  # not the last word of "We drove along I-95"
+
+
+_log = logging.getLogger("elmo_tf")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,65 +27,153 @@ class Tagged:
     labels: list[str] | None = None
 
 
-def read_columns(path: str | os.PathLike, column: int = -1) -> list[Tagged]:
+def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Tagged]:
     """Returns the sentences of a file with a token and a tag per line, and blank lines between sentences.
 
-    Tabs or white space separate the columns; the first has the tokens, the one with index `column` the tags: BIOUL if
-    the file has a tag `L-` or `U-` (or `E-` or `S-`, as BIOES calls them), otherwise IOB1 or IOB2. They become IOB2,
-    where every span begins with `B-`. Lines of `-DOCSTART-` are ignored.
+    Tabs or white space separate the columns. The tags are in the last column; in files whose first column counts the
+    words of a sentence (Universal NER, GermEval), the tokens are in the second, and the tags in the first column of
+    tags after it. The tags are BIOUL if the file has one of `L-`, `U-` (BIOES's `E-`, `S-`; BMEWO's `M-`, `W-`),
+    otherwise IOB1 or IOB2. They become IOB2, where every span begins with `B-`. Lines of `-DOCSTART-` and lines before
+    a sentence that begin with `#` are ignored, and so is a language before every token (`en:`, WikiANN).
     """
-    blocks = [rows for block in numbered_lines.blocks(path) if (rows := _rows(block, column))]
-    bioul = tag_schemes.is_bioul(tag for rows in blocks for _, _, tag in rows)
-    sentences = []
-    for rows in blocks:
-        tags = [tag for _, _, tag in rows]
+    odd = OddLines(path, reading.strict)
+    layout, blocks = _parsed(path, reading, odd)
+    layout = layout if layout.tag is not None else dataclasses.replace(layout, tag=-1)
+    _log_columns(path, layout)
+    sentences = [[(row.line, *_token_and_tag(row, layout)) for row in block] for block in _kept(blocks, layout, odd)]
+    odd.report()
+    return numbered_lines.require_some(in_iob2(sentences), path, "sentence")
+
+
+def in_iob2(sentences: Sequence[Sequence[tuple[Line, str, str]]]) -> list[Tagged]:
+    """Returns the sentences of a file, whose tags are in one scheme, with IOB2 tags.
+
+    Args:
+        sentences: each token's line, form and tag.
+
+    Raises:
+        InputError: naming the line, if the file's tags are BIOUL and one of them is misplaced.
+    """
+    bioul = tag_schemes.is_bioul(tag for sentence in sentences for _, _, tag in sentence)
+    found = []
+    for sentence in sentences:
+        tags = [tag for _, _, tag in sentence]
         if bioul and (place := tag_schemes.misplaced(tags, bioul)) is not None:
-            line, token, tag = rows[place]
+            line, token, tag = sentence[place]
             raise line.wrong("tags in an order that BIOUL allows", f"{token} {tag}")
         labels = tag_schemes.as_iob2(tags) if bioul else tag_schemes.spans_to_iob2(tag_schemes.spans(tags), len(tags))
-        sentences.append(Tagged([token for _, token, _ in rows], labels))
-    return numbered_lines.require_some(sentences, path, "sentence")
+        found.append(Tagged([token for _, token, _ in sentence], labels))
+    return found
 
 
-def read_tokens(path: str | os.PathLike, column: int = -1) -> list[Tagged]:
-    """Returns sentences without labels: one per line, or in the first column, with blank lines between sentences.
+def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
+    """Whether a file has one token per line, and not one sentence.
 
-    The file has columns if the lines before its first blank line all have one token, or all have equally many columns
-    and a tag in the one with index `column`. If there is only one such line, all lines of the file must have the
-    columns and the tag. Lines of `-DOCSTART-` are ignored.
+    It has if its first sentence has more than one line and each of them has only one word; if the first of its columns
+    counts the words; or if the lines of the first sentence all have equally many columns and a tag in one of them. If
+    there is only one such line, all lines of the file must have the columns and the tag.
     """
-    texts = ([line.text for line in block] for block in numbered_lines.blocks(path))
-    blocks = [kept for block in texts if (kept := [text for text in block if text.split()[0] != _DOCUMENT])]
-    every = [text for block in blocks for text in block]
+    numbered_lines.require_file(path)
+    if reading.token_column is not None or reading.tag_column is not None:
+        return True
+    blocks = [[row for row in rows if not row.line.text.startswith("#")] for rows in _blocks(path)]
+    blocks = [rows for rows in blocks if rows]
     first = blocks[0] if blocks else []
-    if len(first) > 1 and all(len(text.split()) == 1 for text in first):
-        return [Tagged([token for text in block for token in text.split()]) for block in blocks]
-    judged = list(map(_fields, first if len(first) > 1 else every))
-    if len(judged) > 1 and all(len(fields) == len(judged[0]) > 1 and _has_tag(fields, column) for fields in judged):
-        numbered_lines.require_file(path)
-        return [Tagged(sentence.tokens) for sentence in read_columns(path, column)]
-    return numbered_lines.require_some([Tagged(text.split()) for text in every], path, "sentence")
+    if len(first) > 1 and all(len(row.line.text.split()) == 1 for row in first):
+        return True
+    judged = [first] if len(first) > 1 else blocks
+    if sum(map(len, judged)) < 2:
+        return False
+    layout = column_layout.find(path, judged, reading)
+    if layout.is_indexed or layout.tag is None:
+        return layout.is_indexed
+    rows = [row.fields for block in judged for row in block if row.line.number != layout.header]
+    rows = [fields if any(fields[layout.width :]) else fields[: layout.width] for fields in rows]
+    return all(len(fields) == len(rows[0]) > 1 and _TAG.fullmatch(fields[layout.tag]) for fields in rows)
 
 
-def _fields(text: str) -> list[str]:
-    """Returns the columns of a line."""
-    return [one.strip() for one in text.split("\t")] if "\t" in text else re.split(" +", text.strip())
+def read_tokens(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Tagged]:
+    """Returns the sentences of a file of columns without labels."""
+    odd = OddLines(path, reading.strict)
+    layout, blocks = _parsed(path, reading, odd)
+    _log_columns(path, layout)
+    found = [Tagged([_token_and_tag(row, layout)[0] for row in block]) for block in _kept(blocks, layout, odd)]
+    odd.report()
+    return numbered_lines.require_some(found, path, "sentence")
 
 
-def _has_tag(fields: list[str], column: int) -> bool:
-    return -len(fields) <= column < len(fields) and bool(_TAG.fullmatch(fields[column]))
+def with_tags(path: str | os.PathLike, reading: Reading, tags: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yields the lines of a file of columns with other tags: `tags` for the sentences of `read_tokens`.
 
-
-def _rows(block: list[Line], column: int) -> list[tuple[Line, str, str]]:
-    """Returns each line with its token and tag."""
-    rows = []
-    for line in block:
-        fields = _fields(line.text)
-        if fields[0] == _DOCUMENT:
+    The tags take the place of those in the file, or a new last column. All other lines and columns stay.
+    """
+    layout, blocks = _parsed(path, reading, OddLines(path))
+    kept = [row for block in _kept(blocks, layout, OddLines(path)) for row in block]
+    of_line = dict(zip((row.line.number for row in kept), zip(kept, itertools.chain(*tags), strict=True), strict=True))
+    for line in numbered_lines.lines(path):
+        if line.number not in of_line:
+            yield line.text
             continue
-        token = numbered_lines.one_token(fields[0])
-        has_tag = len(fields) > 1 and -len(fields) <= column < len(fields) and tag_schemes.is_tag(fields[column])
-        if not token or not has_tag:
-            raise line.wrong("a token and a tag, O, B-... or I-...")
-        rows.append((line, token, fields[column]))
-    return rows
+        row, tag = of_line[line.number]
+        has_tabs = "\t" in line.text or len(row.fields) == 1
+        fields = line.text.split("\t") if has_tabs else row.fields.copy()
+        if layout.tag is None:
+            fields.append(tag)
+        else:
+            fields[layout.tag % len(row.fields)] = tag
+        yield ("\t" if has_tabs else " ").join(fields)
+
+
+def _blocks(path: str | os.PathLike, odd: OddLines | None = None) -> list[list[Row]]:
+    """Returns the lines between blank lines, without those of `-DOCSTART-`."""
+    blocks = ([Row(line, fields_of(line.text)) for line in block] for block in numbered_lines.blocks(path, odd))
+    kept = ([row for row in rows if row.fields[0] != DOCUMENT] for rows in blocks)
+    return [rows for rows in kept if rows]
+
+
+def _parsed(path: str | os.PathLike, reading: Reading, odd: OddLines) -> tuple[Layout, list[list[Row]]]:
+    """Returns the layout of a file and the rows of each sentence, without comments and header."""
+    blocks = _blocks(path, odd)
+    marked = [next((at for at, row in enumerate(rows) if row.line.text[0] != "#"), len(rows)) for rows in blocks]
+    plain = [rows[at:] for rows, at in zip(blocks, marked, strict=True) if rows[at:]]
+    layout = column_layout.find(path, plain or blocks, reading)
+    found = []
+    for rows, at in zip(blocks, marked, strict=True):
+        kept = [row for row in rows[:at] if layout.is_row(row)] + rows[at:]
+        found.append([row for row in kept if row.line.number != layout.header])
+    return layout, [rows for rows in found if rows]
+
+
+def _log_columns(path: str | os.PathLike, layout: Layout) -> None:
+    tags = "no tags" if layout.tag is None else f"tags in column {layout.tag % max(layout.width, 1)}"
+    _log.info("%s: tokens in column %d, %s (counted from 0)", path, layout.token, tags)
+
+
+def _kept(blocks: list[list[Row]], layout: Layout, odd: OddLines) -> Iterator[list[Row]]:
+    """Yields the rows of each sentence that have a token; empty columns at the end of a line are dropped."""
+    for rows in blocks:
+        kept = []
+        for line, fields in rows:
+            if layout.is_indexed and not fields[0].isdecimal():
+                continue  # a multiword token, whose words follow, or an empty node
+            row = Row(line, fields)
+            if len(fields) > layout.width and not any(fields[layout.width :]):
+                odd.add(line.number, "a tab at the end", "ignored")
+                row = Row(line, fields[: layout.width])
+            if _token_and_tag(row, layout)[0]:
+                kept.append(row)
+            else:
+                odd.add(line.number, "an empty token")
+        if kept:
+            yield kept
+
+
+def _token_and_tag(row: Row, layout: Layout) -> tuple[str, str]:
+    """Returns the token, "" if it is empty, and its tag, "" without tags."""
+    fields, columns = row.fields, range(-len(row.fields), len(row.fields))
+    token = words.word(fields[layout.token].removeprefix(layout.prefix)) if layout.token in columns else ""
+    if layout.tag is None:
+        return token, ""
+    if len(fields) < 2 or layout.tag not in columns or not tag_schemes.is_tag(fields[layout.tag]):
+        raise row.line.wrong("a token and a tag, O, B-... or I-...")
+    return token, fields[layout.tag]

@@ -5,11 +5,13 @@ import dataclasses
 import os
 import re
 
-from elmo_tf.annotated import numbered_lines
+from elmo_tf.annotated import numbered_lines, words
 from elmo_tf.annotated.numbered_lines import Line
 
 _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
-_BRACKET = re.compile(r"(?!\d+$)(\()?(\d+)(\))?")
+# A mention's bracket or both, with the cluster's name: a number, or CorefUD's e1. Bars between several are optional.
+_BRACKET = re.compile(r"\((\w+)(\))?|(\w+)\)")
+_BRACKETS = re.compile(rf"(?:{_BRACKET.pattern})(?:\|?(?:{_BRACKET.pattern}))*")
 EMPTY_WORD = "_"  # stands for a word without characters
 _NOTHING = ("-", "_", "*", "")
 _WORD = 3
@@ -45,8 +47,9 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
     """Returns the documents of a file in CoNLL-2012's columns.
 
     The fourth column has the words, the last the mentions: `(1` where one begins, `1)` where it ends, `(1)` for one
-    word, with `|` between several. The tenth of twelve or more has the speaker. A line `#begin document (NAME); part N`
-    begins a document. Lines that begin with `#` and a space are comments. A document without words is left out.
+    word, with or without `|` between several. A cluster's name is a number, or a word such as CorefUD's `e1`. The tenth
+    of twelve or more columns has the speaker. A line `#begin document (NAME); part N` begins a document. Lines that
+    begin with `#` and a space are comments. A document without words is left out.
     """
     documents: list[Document] = []
     columns: list[tuple[Line, str]] = []  # for each word of the last document, its column of mentions
@@ -62,10 +65,10 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
                 documents[-1].sentences.append([])
                 documents[-1].speakers.append([])
         elif not text.startswith("# ") and (not text.startswith("#") or len(text.split()) > _WORD + 1):
-            fields = text.split("\t") if "\t" in text else text.split()
+            fields = text.split("\t") if "\t" in text else words.split(text)
             if len(fields) < _WORD + 2 or not documents:
                 raise line.wrong(f"{_WORD + 2} columns or more, after a line #begin document")
-            documents[-1].sentences[-1].append(fields[_WORD].strip() or EMPTY_WORD)
+            documents[-1].sentences[-1].append(words.word(fields[_WORD]) or EMPTY_WORD)
             speaker = fields[_SPEAKER] if len(fields) >= _COLUMNS else ""
             documents[-1].speakers[-1].append("" if speaker in _NOTHING else speaker)
             columns.append((line, fields[-1]))
@@ -91,18 +94,19 @@ def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
     found: dict[str, list[Mention]] = {}
     unclosed: dict[str, list[int]] = collections.defaultdict(list)  # first words of open mentions, innermost last
     for word, (line, column) in enumerate(columns):
-        for part in [] if column in _NOTHING else column.split("|"):
-            bracket = _BRACKET.fullmatch(part)
-            if not bracket:
-                raise line.wrong("mentions such as (1, 1), (1) or -", column)
-            begins, cluster, ends = bracket.groups()
-            if begins:
+        if column in _NOTHING:
+            continue
+        if not _BRACKETS.fullmatch(column):
+            raise line.wrong("mentions such as (1, 1), (1) or -", column)
+        for begun, ends, ended in _BRACKET.findall(column):
+            cluster = begun or ended
+            if begun:
                 unclosed[cluster].append(word)
-            if ends and not unclosed[cluster]:
+            if ended and not unclosed[cluster]:
                 raise line.wrong(f"({cluster} before {cluster})", column)
-            if ends:
+            if ended or ends:
                 found.setdefault(cluster, []).append((unclosed[cluster].pop(), word + 1))
-    for cluster, words in unclosed.items():
-        if words:
-            raise columns[words[-1]][0].wrong(f"{cluster}) before the document ends", f"({cluster}")
+    for cluster, starts in unclosed.items():
+        if starts:
+            raise columns[starts[-1]][0].wrong(f"{cluster}) before the document ends", f"({cluster}")
     return list(found.values())

@@ -2,20 +2,22 @@
 
 import os
 
-from elmo_tf.annotated import numbered_lines
+from elmo_tf.annotated import numbered_lines, words
 from elmo_tf.annotated.columns import Tagged
+from elmo_tf.annotated.odd_lines import OddLines
 
 _NUM_COLUMNS = 10
 _COLUMN_OF = {"upos": 3, "xpos": 4}
 
 
-def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
+def read_conllu(path: str | os.PathLike, column: str = "upos", strict: bool = False) -> list[Tagged]:
     """Returns the sentences of a CoNLL-U file with the tags of a column, `"upos"` or `"xpos"`.
 
-    Multiword tokens, whose words follow them, and empty nodes are left out.
+    Multiword tokens, whose words follow them, and empty nodes are left out. So is a word whose form is only white
+    space, with a warning, unless `strict` makes it an error.
     """
-    sentences = []
-    for block in numbered_lines.blocks(path):
+    sentences, odd = [], OddLines(path, strict)
+    for block in numbered_lines.blocks(path, odd):
         tokens, labels = [], []
         for line in block:
             fields = line.text.split("\t")
@@ -27,8 +29,12 @@ def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
                 continue
             if (tag := fields[_COLUMN_OF[column]]) in ("", "_"):
                 raise line.wrong(f"a tag in the column {column}")
-            tokens.append(numbered_lines.one_token(fields[1]))
+            if not (token := words.word(fields[1])):
+                odd.add(line.number, "a form that is only white space")
+                continue
+            tokens.append(token)
             labels.append(tag)
         if tokens:
             sentences.append(Tagged(tokens, labels))
+    odd.report()
     return numbered_lines.require_some(sentences, path, "sentence")

@@ -4,7 +4,7 @@ import os
 
 import msgspec
 
-from elmo_tf.annotated import numbered_lines
+from elmo_tf.annotated import numbered_lines, words
 from elmo_tf.annotated.conll2012 import EMPTY_WORD, Document
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.files import json_file
@@ -30,30 +30,30 @@ class _LabelledRow(_Row, frozen=True, kw_only=True):
     clusters: list[list[tuple[Count, Count]]]  # the first and the last word of each mention
 
 
-def read_jsonlines(path: str | os.PathLike, labelled: bool = True) -> list[Document]:
+def read_jsonlines(path: str | os.PathLike, labelled: bool = True, tokenizer: str = "penn") -> list[Document]:
     """Returns the documents of a file with a JSON object on each line.
 
     An object has `sentences`, lists of words, and `clusters`, lists of mentions `[first word, last word]`, counted from
     0 through the document; `doc_key` and `speakers`, a name for each word, are optional. Unless `labelled`, an object
-    may have `text` in place of `sentences`, and clusters are ignored.
+    may have `text` in place of `sentences`, which `tokenizer` splits, and clusters are ignored.
     """
-    found = [_document(line, labelled) for line in numbered_lines.filled_lines(path)]
+    found = [_document(line, labelled, tokenizer) for line in numbered_lines.filled_lines(path)]
     return numbered_lines.require_some(found, path, "document")
 
 
-def document_of_text(text: str, key: str = "") -> Document:
+def document_of_text(text: str, key: str = "", tokenizer: str = "penn") -> Document:
     """Returns a document without clusters for running text, split into sentences and words."""
-    sentences = split_sentences(text)
+    sentences = split_sentences(text, tokenizer)
     offsets = [(word.start, word.end) for sentence in sentences for word in sentence]
     return Document(key, [[word.text for word in sentence] for sentence in sentences], offsets=offsets)
 
 
-def _document(line: Line, labelled: bool) -> Document:
+def _document(line: Line, labelled: bool, tokenizer: str) -> Document:
     row = json_file.parse(line.text, _LabelledRow if labelled else _Row, line.place)
     if row.sentences is None:
         if row.text is None:
             raise line.wrong("sentences or text")
-        document = document_of_text(row.text, row.doc_key or "")
+        document = document_of_text(row.text, row.doc_key or "", tokenizer)
         if not document.sentences:
             raise line.wrong("words in text", row.text)
         return document
@@ -70,7 +70,7 @@ def _document(line: Line, labelled: bool) -> Document:
             raise line.wrong(f"mentions inside the {sum(lengths)} words of the document", str([first, last]))
     return Document(
         row.doc_key or "",
-        [[word.strip() or EMPTY_WORD for word in sentence] for sentence in row.sentences if sentence],
+        [[words.word(form) or EMPTY_WORD for form in sentence] for sentence in row.sentences if sentence],
         [[(first, last + 1) for first, last in cluster] for cluster in clusters if cluster],
         speakers if any(map(any, speakers)) else [],
     )

@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from elmo_tf.annotated import numbered_lines, tag_schemes
+from elmo_tf.annotated import numbered_lines, tag_schemes, words
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.annotated.tag_schemes import Span
 
@@ -41,7 +41,7 @@ def read(path: str | os.PathLike) -> Iterator[list[Frame]]:
     is_2012 = False
     for block in numbered_lines.blocks(path):
         is_2012 = is_2012 or block[0].text.startswith(_BEGIN)
-        rows = [(line, line.text.split()) for line in block if not line.text.startswith((_BEGIN, _END))]
+        rows = [(line, words.split(line.text)) for line in block if not line.text.startswith((_BEGIN, _END))]
         for line, fields in rows:
             if len(fields) != len(rows[0][1]):
                 raise line.wrong(f"{len(rows[0][1])} columns, as in the sentence's first line")
@@ -71,7 +71,7 @@ def _sentence_2005(rows: list[Row]) -> list[Frame]:
 
 
 def _frames(rows: list[Row], word: int, columns: Iterable[int]) -> list[Frame]:
-    tokens = [fields[word] for _, fields in rows]
+    tokens = [words.word(fields[word]) or fields[word] for _, fields in rows]
     return [Frame(tokens, *_roles(rows, column)) for column in columns]
 
 

@@ -10,13 +10,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from elmo_tf.annotated import frame_columns, numbered_lines, tag_schemes
+from elmo_tf.annotated import frame_columns, numbered_lines, tag_schemes, words
 from elmo_tf.annotated.frame_columns import Frame
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 
 _BETWEEN = "|||"
+_SEPARATOR = re.compile(rf"(?:^|\s){re.escape(_BETWEEN)}(?=\s|$)", re.ASCII)
 _Word = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -90,11 +91,13 @@ def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]
 
 
 def _frame_of_text(line: Line, labelled: bool) -> Frame:
-    *fields, tags = [part.split() for part in re.split(rf"(?:^|\s){re.escape(_BETWEEN)}(?=\s|$)", line.text)]
+    *fields, tags = [words.split(part) for part in _SEPARATOR.split(line.text)]
     if len(fields) != 1 or len(fields[0]) < 2 or not fields[0][0].isdecimal() or (labelled and not tags):
         raise line.wrong(f"the predicate's index, words, {_BETWEEN} and tags")
-    index, *words = fields[0]
-    return checked_frame(words, int(index), tags if labelled else None, line.wrong)
+    index, *forms = fields[0]
+    return checked_frame(
+        [words.word(form) or form for form in forms], int(index), tags if labelled else None, line.wrong
+    )
 
 
 def _frames_of_json(line: Line, labelled: bool) -> list[Frame]:
@@ -102,5 +105,5 @@ def _frames_of_json(line: Line, labelled: bool) -> list[Frame]:
     frames = [row] if row.frames is None else row.frames
     if labelled and any(one.tags is None for one in frames):
         raise line.wrong("tags with each pred")
-    words = [numbered_lines.one_token(word) or word for word in row.words]
-    return [checked_frame(words, one.pred, one.tags if labelled else None, line.wrong) for one in frames]
+    tokens = [words.word(form) or form for form in row.words]
+    return [checked_frame(tokens, one.pred, one.tags if labelled else None, line.wrong) for one in frames]

@@ -6,14 +6,18 @@ import itertools
 import lzma
 import os
 import pathlib
+import re
+import zipfile
 import zlib
-from collections.abc import Iterator
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterator
+from typing import IO, Any, NamedTuple, TypeVar
 
+from elmo_tf.annotated.odd_lines import OddLines
 from elmo_tf.errors import InputError, reason
 
-_OPENERS = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 _MOST_SHOWN = 60  # characters of a wrong line in a message
+_MARK = "\ufeff"  # the byte order mark with which some editors begin a file; joined files have it inside
+_UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError)
 _Found = TypeVar("_Found", list, dict)
 
 
@@ -37,27 +41,33 @@ class Line(NamedTuple):
         )
 
 
-def lines(path: str | os.PathLike) -> Iterator[Line]:
-    """Yields the lines of a file.
+def lines(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[Line]:
+    """Yields the lines of a file; a byte order mark at the beginning of a line is dropped, and noted in `odd`.
 
     Raises:
         InputError: if the file cannot be read or is not UTF-8.
     """
-    name, suffix = str(path), pathlib.Path(path).suffix
-    if suffix in (".zst", ".zip"):
-        raise InputError(name, f"a file that is plain or ends in {', '.join(_OPENERS)}", suffix)
-    opener = _OPENERS.get(suffix, open)
-    number = 0
+    name = str(path)
+    for number, line in encoded_lines(path):
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name}, line {number}", "UTF-8", error.reason) from None
+        if text.startswith(_MARK):
+            text = text.lstrip(_MARK)
+            if odd is not None and number > 1:
+                odd.add(number, "a byte order mark", "ignored")
+        yield Line(name, number, text)
+
+
+def encoded_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
+    """Yields the number and the bytes of each line, without its line break; raises if the file cannot be read."""
     try:
-        with opener(path, "rb") as file:
+        with _opener(path)(path, "rb") as file:
             for number, line in enumerate(file, 1):
-                # Some editors begin a file with a byte order mark.
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                yield Line(name, number, text.rstrip("\r\n"))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name}, line {number}", "UTF-8", error.reason) from None
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise InputError(name, "a readable file", reason(error)) from None
+                yield number, line.rstrip(b"\r\n")
+    except _UNREADABLE as error:
+        raise InputError(str(path), "a readable file", reason(error)) from None
 
 
 def require_file(path: str | os.PathLike) -> None:
@@ -71,16 +81,17 @@ def filled_lines(path: str | os.PathLike) -> Iterator[Line]:
     return (line for line in lines(path) if line.text.strip())
 
 
-def blocks(path: str | os.PathLike) -> Iterator[list[Line]]:
+def first_line(path: str | os.PathLike) -> str:
+    """Returns the first line of a file that is not blank, by which its format is recognized; "" if there is none."""
+    require_file(path)
+    return next((line.text for line in filled_lines(path)), "")
+
+
+def blocks(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[list[Line]]:
     """Yields the lines between blank lines, a block at a time; raises as `lines` does."""
-    for is_filled, block in itertools.groupby(lines(path), lambda line: bool(line.text.strip())):
+    for is_filled, block in itertools.groupby(lines(path, odd), lambda line: bool(line.text.strip())):
         if is_filled:
             yield list(block)
-
-
-def one_token(form: str) -> str:
-    """Returns a word without the white space that some treebanks have inside words."""
-    return "".join(form.split())
 
 
 def require_some(found: _Found, path: str | os.PathLike, what: str) -> _Found:
@@ -88,3 +99,23 @@ def require_some(found: _Found, path: str | os.PathLike, what: str) -> _Found:
     if not found:
         raise InputError(str(path), f"at least one {what}", "none")
     return found
+
+
+def _opener(path: str | os.PathLike) -> Callable[..., IO[bytes]]:
+    name, suffix = str(path), pathlib.Path(path).suffix
+    if re.search(r"\.(tar(\.\w+)?|tgz|tbz2|txz)$", name):
+        raise InputError(name, f"an archive of files: unpack it (tar -xf {name}) and give the file that you want")
+    openers: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open, ".zip": _open_zip}
+    if suffix == ".zst":
+        raise InputError(name, f"a file that is plain or ends in {', '.join(openers)}", suffix)
+    return openers.get(suffix, open)
+
+
+def _open_zip(path: str | os.PathLike, _: str) -> IO[bytes]:
+    """Opens the one file in a zip archive."""
+    with zipfile.ZipFile(path) as archive:
+        members = [member.filename for member in archive.infolist() if not member.is_dir()]
+        if len(members) != 1:
+            names = ", ".join(members[:5])
+            raise InputError(str(path), f"a zip archive of {len(members)} files: unpack it and give one ({names})")
+        return archive.open(members[0])  # stays readable after the archive object is closed

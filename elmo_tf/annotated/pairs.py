@@ -1,19 +1,24 @@
-"""Pairs of sentences with the class of their relation: SNLI's JSON lines, and tab-separated columns."""
+"""Pairs of sentences with the class of their relation: JSON lines, columns with a header, and three columns."""
 
 import dataclasses
-import itertools
 import os
 import re
 from collections.abc import Iterator
 from typing import Any
 
-from elmo_tf.annotated import numbered_lines
+from elmo_tf.annotated import numbered_lines, records, words
 from elmo_tf.annotated.numbered_lines import Line
-from elmo_tf.files import json_file
-from elmo_tf.text.word_split import split_words
+from elmo_tf.annotated.reading import DEFAULT, Reading
 
-_NO_LABEL = "-"  # where SNLI's annotators did not agree
-_NAMES = (_LABEL, _FIRST, _SECOND) = "gold_label", "sentence1", "sentence2"
+# What the field's data sets call the label and the two sentences: SNLI, MNLI, XNLI, RTE, QNLI, Quora's questions.
+_LABEL = ("gold_label", "label", "is_duplicate")
+_UNKNOWN = ("-", "-1")  # where SNLI's annotators did not agree
+_SIDES = (
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question", "sentence"),
+    ("question1", "question2"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,62 +30,56 @@ class Pair:
     label: str | None = None
 
 
-def read_pairs(path: str | os.PathLike) -> list[Pair]:
-    """Returns the pairs of a file that have a label; SNLI's `-` is none.
+def read_pairs(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Pair]:
+    """Returns the pairs of a file that have a label; SNLI's `-` and `-1` are none.
 
-    A line is a JSON object with `gold_label`, `sentence1`, `sentence2`; or tab-separated columns, in the order that
-    the first line names, or else label, premise and hypothesis. The tokens are those of `sentence1_binary_parse` and
-    `sentence2_binary_parse` where these are given, else the words of the sentences.
+    A line is a JSON object, or tab-separated columns, in the order that the first line names, or else label, premise
+    and hypothesis. Names are `gold_label`, `label` or `is_duplicate`, and `sentence1` and `sentence2`, `premise` and
+    `hypothesis`, `question` and `sentence`, or `question1` and `question2`. A label may be a number from 0 that stands
+    for one of `reading.labels`. The tokens are those of `sentence1_binary_parse` and `sentence2_binary_parse` where
+    these are given, else sentences are split by `reading.tokenizer`.
     """
-    found = [_pair(line, row, labelled=True) for line, row in _rows(path, min_columns=3)]
-    return numbered_lines.require_some([pair for pair in found if pair.label != _NO_LABEL], path, "pair with a label")
+    found = [_pair(line, row, reading, labelled=True) for line, row in _rows(path, min_columns=3)]
+    return numbered_lines.require_some([pair for pair in found if pair.label is not None], path, "pair with a label")
 
 
-def read_pairs_without_labels(path: str | os.PathLike) -> list[Pair]:
+def read_pairs_without_labels(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Pair]:
     """Returns the pairs of a file as `read_pairs` does, without their labels, which are optional.
 
     Columns without names are premise and hypothesis, or label, premise and hypothesis.
     """
-    found = [_pair(line, row, labelled=False) for line, row in _rows(path, min_columns=2)]
+    found = [_pair(line, row, reading, labelled=False) for line, row in _rows(path, min_columns=2)]
     return numbered_lines.require_some(found, path, "pair")
 
 
 def _rows(path: str | os.PathLike, min_columns: int) -> Iterator[tuple[Line, dict[str, Any]]]:
     """Yields each line with its fields by name."""
-    lines = numbered_lines.filled_lines(path)
-    first = next(lines, None)
-    if first is None:
+    if records.has_objects(path) or any(records.has_header(path, [[name] for name in pair]) for pair in _SIDES):
+        yield from records.read(path)
         return
-    header = [name.strip() for name in first.text.split("\t")]
-    if {_FIRST, _SECOND} <= set(header):
-        for line in lines:
-            yield line, dict(zip(header, line.text.split("\t"), strict=False))
-        return
-    is_json = first.text.lstrip().startswith("{")
-    for line in itertools.chain([first], lines):
+    names = (_LABEL[0], *_SIDES[0])
+    for line in numbered_lines.filled_lines(path):
         fields = line.text.split("\t")
-        if is_json:
-            yield line, json_file.parse(line.text, dict, line.place)
-        elif min_columns <= len(fields) <= 3:
-            yield line, dict(zip(_NAMES[-len(fields) :], fields, strict=True))
-        else:
+        if not min_columns <= len(fields) <= 3:
             raise line.wrong("a label, a premise and a hypothesis between tabs")
+        yield line, dict(zip(names[-len(fields) :], fields, strict=True))
 
 
-def _pair(line: Line, row: dict[str, Any], labelled: bool) -> Pair:
+def _pair(line: Line, row: dict[str, Any], reading: Reading, labelled: bool) -> Pair:
+    names = next((pair for pair in _SIDES if all(name in row for name in pair)), _SIDES[0])
     sides = []
-    for name in (_FIRST, _SECOND):
+    for name in names:
         text, parse = row.get(name), row.get(f"{name}_binary_parse")
         if isinstance(parse, str) and parse.strip():
-            tokens = re.sub(r"[()]", " ", parse).split()
+            tokens = [words.word(token) for token in words.split(re.sub(r"[()]", " ", parse))]
         else:
-            tokens = [word.text for word in split_words(text)] if isinstance(text, str) else []
+            tokens = reading.split(text) if isinstance(text, str) else []
         if not tokens:
             raise line.wrong(f"words in {name}", str(text))
         sides.append(tokens)
     if not labelled:
         return Pair(*sides)
-    label = row.get(_LABEL)
-    if not isinstance(label, str) or not label.strip():
-        raise line.wrong(f"a label in {_LABEL}", str(label))
-    return Pair(*sides, label.strip())
+    given = records.value(row, _LABEL)
+    if given is None or not str(given).strip():
+        raise line.wrong(f"a label in {_LABEL[0]}", str(given))
+    return Pair(*sides, records.label(line, row, _LABEL, reading.labels, _UNKNOWN))

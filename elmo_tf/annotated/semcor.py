@@ -17,6 +17,7 @@ class Use(NamedTuple):
     end: int  # the token after its last
     lemma: str  # with its part of speech, as `play%2`: 1 noun, 2 verb, 3 adjective, 4 adverb
     sense: str  # WordNet's sense key
+    others: tuple[str, ...] = ()  # more keys that are right, too
 
 
 class SenseSentence(NamedTuple):
@@ -31,7 +32,7 @@ def read_semcor(path: str | os.PathLike) -> list[SenseSentence]:
     """Returns the sentences of a file in SemCor's four columns: form, part of speech, lemma, sense key or `_`.
 
     A form of several words, joined by `_`, becomes several tokens. If there are several senses, `key;key`, the first
-    is taken. A line `# doc NAME` begins a document.
+    is trained on. A line `# doc NAME` begins a document.
     """
     sentences, document = [], ""
     for block in numbered_lines.blocks(path):
@@ -46,7 +47,7 @@ def read_semcor(path: str | os.PathLike) -> list[SenseSentence]:
             words = [word for word in fields[0].split("_") if word] or [fields[0]]
             if fields[3] != _NO_SENSE:
                 sense = fields[3].partition(";")[0]
-                uses.append(Use(len(tokens), len(tokens) + len(words), _lemma(sense, line), sense))
+                uses.append(Use(len(tokens), len(tokens) + len(words), lemma_of(sense, line), sense))
             tokens += words
         if tokens:
             sentences.append(SenseSentence(document, tokens, uses))
@@ -63,13 +64,13 @@ def read_first_senses(path: str | os.PathLike) -> dict[str, str]:
         fields = line.text.split()
         if len(fields) != 4 or not fields[2].isdecimal():
             raise line.wrong("a sense key, an offset, a sense's number and a count")
-        lemma = _lemma(fields[0], line)
+        lemma = lemma_of(fields[0], line)
         if int(fields[2]) == 1:
             first[lemma] = fields[0]
     return numbered_lines.require_some(first, path, "first sense")
 
 
-def _lemma(sense: str, line: Line) -> str:
+def lemma_of(sense: str, line: Line) -> str:
     """Returns the lemma and part of speech of a sense key; an adjective satellite (5) counts as an adjective (3)."""
     lemma, _, rest = sense.partition("%")
     kind = rest[:1]

@@ -1,4 +1,4 @@
-"""Questions about paragraphs, whose answers are parts of them: SQuAD 1.1's JSON, and one question per line."""
+"""Questions about paragraphs, whose answers are parts of them: SQuAD's JSON, and rows with a question each."""
 
 import bisect
 import dataclasses
@@ -6,16 +6,18 @@ import functools
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
-from elmo_tf.annotated import numbered_lines
+from elmo_tf.annotated import numbered_lines, records
+from elmo_tf.annotated.reading import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
-from elmo_tf.text.word_split import Word, split_words
+from elmo_tf.text import running_text
+from elmo_tf.text.running_text import Word
 
 _QUOTES = {"``": '"', "''": '"'}
 
@@ -31,6 +33,7 @@ class _Question(msgspec.Struct, frozen=True):
     question: str
     id: str
     answers: list[_Answer] = []
+    is_impossible: bool = False
 
 
 class _Paragraph(msgspec.Struct, frozen=True):
@@ -46,13 +49,21 @@ class _File(msgspec.Struct, frozen=True):
     data: list[_Article]
 
 
+class _Answers(msgspec.Struct, frozen=True):
+    """Answers as Hugging Face's rows have them: two lists."""
+
+    text: list[str]
+    answer_start: list[Count]
+
+
 class _Row(msgspec.Struct, frozen=True):
-    """A line of a file with one question per line."""
+    """A row with one question."""
 
     question: str
     context: str | None = None
     paragraph: str | None = None  # another name for the context
     id: Any = None
+    answers: _Answers | None = None
 
 
 class Answer(NamedTuple):
@@ -72,7 +83,7 @@ class Paragraph:
     @functools.cached_property
     def tokens(self) -> list[str]:
         """The words as networks read them: a quotation mark is `"`, however it is written."""
-        return _tokens(self.words)
+        return [_QUOTES.get(word.text, word.text) for word in self.words]
 
     def covering(self, answer: Answer) -> tuple[int, int] | None:
         """Returns the indices of the first and last words that overlap an answer; None if it is only white space."""
@@ -88,38 +99,45 @@ class Paragraph:
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """A question about a paragraph; no answers if they are unknown."""
+    """A question about a paragraph; no answers if they are unknown, or if the paragraph has none."""
 
     paragraph: Paragraph
     text: str
     tokens: list[str]
     id: str | None = None
     answers: tuple[Answer, ...] = ()
+    is_impossible: bool = False  # whether the paragraph is known to have no answer
 
 
-def paragraph_of(text: str) -> Paragraph:
+def paragraph_of(text: str, tokenizer: str = "penn") -> Paragraph:
     """Returns a text with its words."""
-    return Paragraph(text, tuple(split_words(text, finely=True)))
+    return Paragraph(text, tuple(running_text.split(text, tokenizer, finely=True)))
 
 
-def question_of(paragraph: Paragraph, text: str, name: str | None = None, answers: tuple = ()) -> Question:
+def question_of(
+    paragraph: Paragraph, text: str, name: str | None = None, answers: tuple = (), tokenizer: str = "penn"
+) -> Question:
     """Returns a question with its tokens."""
-    return Question(paragraph, text, _tokens(split_words(text, finely=True)), name, answers)
+    return Question(paragraph, text, paragraph_of(text, tokenizer).tokens, name, answers)
 
 
-def read_questions(path: str | os.PathLike) -> list[Question]:
-    """Returns the questions of a file in SQuAD's format that have an answer.
+def read_questions(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Question]:
+    """Returns the questions of a file that have an answer, or are known to have none.
 
-    An answer that is not at its `answer_start`, in characters, is left out, and so is a question that has no other; a
-    warning counts both.
+    The file is in SQuAD's format, or has rows with `question`, `context` and `answers`, an object of two lists, `text`
+    and `answer_start` (JSON lines or Parquet). A question has no answer if SQuAD's format says `is_impossible`, or a
+    row's lists are empty. An answer that is not at its `answer_start`, in characters, is left out, and so is a question
+    that has no other; a warning counts both, or the first of them is an error if `reading.strict`.
     """
     found, questions, misplaced = [], 0, 0
-    for question in _of_articles(path, _content(path)):
+    for question in _questions(path, reading):
         text = question.paragraph.text
         right = tuple(one for one in question.answers if one.text.strip() and text.startswith(one.text, one.start))
         questions += 1
         misplaced += len(question.answers) - len(right)
-        if right:
+        if reading.strict and (len(right) < len(question.answers) or not (right or question.is_impossible)):
+            raise InputError(f"{path}, question {question.id}", "no answer, or one that is not at its answer_start")
+        if right or question.is_impossible:
             found.append(dataclasses.replace(question, answers=right))
     if misplaced or len(found) < questions:
         message = "warning: left out of %s: %d answers that are not at their answer_start, %d of %d questions"
@@ -127,57 +145,60 @@ def read_questions(path: str | os.PathLike) -> list[Question]:
     return numbered_lines.require_some(found, path, "question with an answer")
 
 
-def read_questions_without_answers(path: str | os.PathLike) -> list[Question]:
+def read_questions_without_answers(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Question]:
     """Returns the questions of a file, whether they have answers or not.
 
-    The file is in SQuAD's format, or has a JSON object with `context` (or `paragraph`), `question` and optionally `id`
-    on each line.
+    The file is as for `read_questions`; rows may have `paragraph` in place of `context`, and need no answers.
     """
-    content = _content(path)
-    found = list(_of_lines(path) if _is_lines(content) else _of_articles(path, content))
-    return numbered_lines.require_some(found, path, "question")
+    return numbered_lines.require_some(list(_questions(path, reading)), path, "question")
 
 
-def _content(path: str | os.PathLike) -> str:
-    return "\n".join(line.text for line in numbered_lines.lines(path))
+def _questions(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
+    content = "" if records.is_parquet(path) else "\n".join(line.text for line in numbered_lines.lines(path))
+    if records.is_parquet(path) or _has_rows(content):
+        yield from _of_rows(path, reading)
+    else:
+        yield from _of_articles(path, content, reading)
 
 
-def _is_lines(content: str) -> bool:
+def _has_rows(content: str) -> bool:
     """Whether each line is a question: the first line is a JSON object, but not SQuAD's."""
     try:
         first = json.loads(content.lstrip().partition("\n")[0])
     except (ValueError, RecursionError):
         return False
-    return isinstance(first, dict) and "data" not in first
+    return isinstance(first, dict) and bool({"question", "context", "paragraph"} & first.keys())
 
 
-def _of_articles(path: str | os.PathLike, content: str) -> Iterator[Question]:
+def _of_articles(path: str | os.PathLike, content: str, reading: Reading) -> Iterator[Question]:
     articles = json_file.parse(content, _File, str(path)).data
     for stored in (paragraph for article in articles for paragraph in article.paragraphs):
-        paragraph = paragraph_of(stored.context)
+        paragraph = paragraph_of(stored.context, reading.tokenizer)
         for row in stored.qas:
+            question = _with_words(paragraph, row.question, row.id, f"{path}, question {row.id}", reading)
             answers = tuple(Answer(one.text, one.answer_start) for one in row.answers)
-            yield _with_words(question_of(paragraph, row.question, row.id, answers), f"{path}, question {row.id}")
+            # SQuAD 2.0's impossible questions may have plausible answers, under another key.
+            yield dataclasses.replace(question, answers=answers, is_impossible=row.is_impossible and not answers)
 
 
-def _of_lines(path: str | os.PathLike) -> Iterator[Question]:
+def _of_rows(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
     numbered_lines.require_file(path)
     last = paragraph_of("")
-    for line in numbered_lines.filled_lines(path):
+    for line, _ in records.read(path):
         row = json_file.parse(line.text, _Row, line.place)
         context = row.paragraph if row.context is None else row.context
         if context is None:
             raise line.wrong("a JSON object with context and question")
-        last = last if last.text == context else paragraph_of(context)
-        yield _with_words(question_of(last, row.question, None if row.id is None else str(row.id)), line.place)
+        last = last if last.text == context else paragraph_of(context, reading.tokenizer)
+        question = _with_words(last, row.question, None if row.id is None else str(row.id), line.place, reading)
+        given = row.answers or _Answers([], [])
+        answers = tuple(Answer(*one) for one in zip(given.text, given.answer_start, strict=False))
+        yield dataclasses.replace(question, answers=answers, is_impossible=row.answers is not None and not answers)
 
 
-def _with_words(question: Question, place: str) -> Question:
-    for name, words in (("paragraph", question.paragraph.words), ("question", question.tokens)):
+def _with_words(paragraph: Paragraph, text: str, name: str | None, place: str, reading: Reading) -> Question:
+    question = question_of(paragraph, text, name, tokenizer=reading.tokenizer)
+    for part, words in (("paragraph", paragraph.words), ("question", question.tokens)):
         if not words:
-            raise InputError(place, f"words in the {name}", "none")
+            raise InputError(place, f"words in the {part}", "none")
     return question
-
-
-def _tokens(words: Iterable[Word]) -> list[str]:
-    return [_QUOTES.get(word.text, word.text) for word in words]

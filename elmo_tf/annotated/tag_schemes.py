@@ -1,7 +1,8 @@
 """How tags of single tokens mark spans: IOB1, IOB2 and BIOUL.
 
 IOB2: `B-` begins each span, `I-` continues it. IOB1: `B-` only directly after a span of the same kind. BIOUL (also
-BIOES): `U-` (`S-`) is a span of one token, `L-` (`E-`) the last token of a longer one.
+BIOES, BMES, BMEWO): `U-` (`S-`, `W-`) is a span of one token, `L-` (`E-`) the last token of a longer one, `I-` (`M-`)
+one inside.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,13 +20,18 @@ class Span(NamedTuple):
 
 
 def is_tag(text: str) -> bool:
-    """Whether `text` is `O`, or one of the letters BILEUS, a hyphen and a kind."""
-    return text == "O" or (text[:1] in tuple("BILEUS") and text[1:2] == "-" and len(text) > 2)
+    """Whether `text` is `O`, or one of the letters BILEUSMW, a hyphen and a kind."""
+    return text == "O" or (text[:1] in tuple("BILEUSMW") and text[1:2] == "-" and len(text) > 2)
 
 
 def is_bioul(tags: Iterable[str]) -> bool:
-    """Whether one of the tags belongs to BIOUL or BIOES alone; otherwise they are IOB1 or IOB2."""
-    return any(tag[0] in "LEUS" for tag in tags)
+    """Whether one of the tags belongs to BIOUL, BIOES, BMES or BMEWO alone; otherwise they are IOB1 or IOB2."""
+    return any(tag[0] in "LEUSMW" for tag in tags)
+
+
+def unopened(tags: Sequence[str]) -> str | None:
+    """Returns the first tag that continues a span of a kind that no tag begins, as in IOB1; None: there is none."""
+    return next((tag for tag in tags if tag[0] in "ILE" and f"B-{tag[2:]}" not in tags), None)
 
 
 def misplaced(tags: Sequence[str], bioul: bool) -> int | None:
@@ -38,7 +44,7 @@ def misplaced(tags: Sequence[str], bioul: bool) -> int | None:
 
 def as_iob2(tags: Sequence[str]) -> list[str]:
     """Returns the IOB2 tag for each of these tags of IOB2 or BIOUL."""
-    return [tag if tag == "O" else f"{'B' if tag[0] in 'BUS' else 'I'}{tag[1:]}" for tag in tags]
+    return [tag if tag == "O" else f"{'B' if tag[0] in 'BUSW' else 'I'}{tag[1:]}" for tag in tags]
 
 
 def spans(tags: Sequence[str]) -> list[Span]:
@@ -88,7 +94,7 @@ def allowed(tags: Sequence[str]) -> Allowed:
 
 
 def _may_follow(before: str, tag: str, bioul: bool) -> bool:
-    is_open, continues = before[0] in "BI", tag[0] in "ILE"
+    is_open, continues = before[0] in "BIM", tag[0] in "ILEM"
     if continues:
         return is_open and before[2:] == tag[2:]
     return not (bioul and is_open)

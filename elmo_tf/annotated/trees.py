@@ -4,12 +4,13 @@ import dataclasses
 import os
 import re
 
-from elmo_tf.annotated import numbered_lines
+from elmo_tf.annotated import numbered_lines, words
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.numbered_lines import Line
 
-_PART = re.compile(r"\(\s*([^\s()]+)|([^\s()]+)|[()]")  # a bracket with its class, a token, or another bracket
-_BRACKETS = {"-LRB-": "(", "-RRB-": ")"}  # how the treebank writes brackets of the text
+_PART = re.compile(
+    r"\(\s*([^\s()]+)|([^\s()]+)|[()]", re.ASCII
+)  # a bracket with its class, a token, or another bracket
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +42,7 @@ def _read_tree(line: Line) -> Tree:
         elif not unclosed or part[0] == "(":
             raise wrong
         elif token:
-            tokens.append(_BRACKETS.get(token, token))
+            tokens.append(words.word(token))
         else:
             label, start = unclosed.pop()
             phrases.append(Classified(tokens[start:], label))

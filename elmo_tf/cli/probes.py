@@ -1,4 +1,4 @@
-"""The commands `probe`, `weights-plot` and `projector`, which show what a model knows."""
+"""The commands `probe`, `weights-plot`, `projector` and `look`, which show what a model knows."""
 
 import argparse
 import json
@@ -22,6 +22,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     _add_blimp(tasks)
     _add_weights_plot(commands)
     _add_projector(commands)
+    _add_look(commands)
 
 
 def _add_pos(tasks: argparse._SubParsersAction) -> None:
@@ -36,7 +37,8 @@ def _add_pos(tasks: argparse._SubParsersAction) -> None:
 def _add_wsd(tasks: argparse._SubParsersAction) -> None:
     help_text = "word sense disambiguation by the nearest average vector of the training senses"
     wsd = add_command(tasks, "wsd", _wsd, help_text)
-    _add_probe_arguments(wsd, _SEMCOR)
+    framework = "or NAME.data.xml of Raganato's framework, with NAME.gold.key.txt beside it"
+    _add_probe_arguments(wsd, f"{_SEMCOR}; {framework}")
     help_text = "as --train; without it, every fifth document of --train is held out"
     wsd.add_argument("--test", metavar="FILE", help=help_text)
     help_text = "WordNet's index.sense: lemmas that are not in --train get their first sense (without it: no answer)"
@@ -76,6 +78,17 @@ def _add_projector(commands: argparse._SubParsersAction) -> None:
     add_renamed(projector, savedmodel="--model", text="--input", semcor="--data")
 
 
+def _add_look(commands: argparse._SubParsersAction) -> None:
+    help_text = "write a page about the uses of a word; one HTML file that needs no network and no server"
+    look = add_command(commands, "look", _look, help_text)
+    look.add_argument("--model", required=True, metavar="SOURCE", help=f"a model: {SAVEDMODEL}")
+    look.add_argument(
+        "--input", dest="text", required=True, metavar="FILE", help="one sentence per line, at most 1,000"
+    )
+    look.add_argument("--word", required=True, metavar="W", help="a token of the sentences, in upper or lower case")
+    look.add_argument("--output", required=True, metavar="FILE", help="an HTML file; overwritten if it exists")
+
+
 def _add_probe_arguments(parser: argparse.ArgumentParser, train_help: str) -> None:
     parser.add_argument("--model", required=True, metavar="SOURCE", help=SAVEDMODEL)
     add_renamed(parser, savedmodel="--model")
@@ -93,12 +106,12 @@ def _pos(arguments: argparse.Namespace) -> None:
 
 
 def _wsd(arguments: argparse.Namespace) -> None:
-    from elmo_tf.annotated import semcor
+    from elmo_tf.annotated import semcor, sense_xml
     from elmo_tf.probes import wsd
 
     staging.check_absent(arguments.output)
-    train = semcor.read_semcor(arguments.train)
-    train, test = wsd.split(train) if arguments.test is None else (train, semcor.read_semcor(arguments.test))
+    train = sense_xml.read_senses(arguments.train)
+    train, test = wsd.split(train) if arguments.test is None else (train, sense_xml.read_senses(arguments.test))
     first_senses = None if arguments.sense_index is None else semcor.read_first_senses(arguments.sense_index)
     _finish(wsd.probe(arguments.model, train, test, first_senses), arguments)
 
@@ -140,3 +153,10 @@ def _projector(arguments: argparse.Namespace) -> None:
         sentences = semcor.read_semcor(arguments.sentences)
     projector.write(arguments.model, projector.uses_of(sentences, arguments.word), arguments.logdir)
     print(f"tensorboard --logdir {arguments.logdir}")
+
+
+def _look(arguments: argparse.Namespace) -> None:
+    from elmo_tf.probes import look
+
+    look.write(arguments.model, arguments.text, arguments.word, arguments.output)
+    print(arguments.output)

@@ -2,10 +2,13 @@
 
 import argparse
 import json
+from typing import Any
 
 from elmo_tf import config as config_lib
 from elmo_tf import tasks
+from elmo_tf.annotated import reading
 from elmo_tf.cli.arguments import add_command, add_renamed, positive
+from elmo_tf.text import tokenizers
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -23,11 +26,13 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         help_text = "plain text, or a format of the task"
         predict.add_argument("--input", dest="path", required=True, metavar="FILE", help=help_text)
         if name in tasks.RAW_TEXT:
-            help_text = (
-                "split lines of raw text into tokens, and print the characters at which each begins and ends (default: "
-                "white space separates tokens)"
-            )
-            predict.add_argument("--tokenizer", choices=("unicode",), help=help_text)
+            help_text = "read lines of raw text, split so, and print the characters at which each token begins and ends"
+            predict.add_argument("--tokenizer", choices=tokenizers.TOKENIZERS, help=help_text)
+        if name == "ner":
+            help_text = "a line of JSON for each sentence (default), or the input's lines with the tags in their column"
+            predict.add_argument("--format", choices=("json", "conll"), default="json", help=help_text)
+        for parser in (train, evaluate, predict):
+            _add_reading(parser, name)
         help_text = "write a verified SavedModel that TensorFlow alone can load, and print its folder"
         export = add_command(actions, "export", _export, help_text)
         export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
@@ -58,6 +63,29 @@ def _add_train(actions: argparse._SubParsersAction) -> argparse.ArgumentParser:
     return parser
 
 
+def _add_reading(parser: argparse.ArgumentParser, task: str) -> None:
+    """Adds the options that say how files are read; what training was told is the default of the other actions."""
+    add = parser.add_argument
+    if task == "ner":
+        about = (
+            "an index from 0, from the right if negative, or a name in the first line (default: found from the file)"
+        )
+        add("--token-column", type=reading.column, metavar="N", help=f"the column of tokens: {about}")
+        add("--tag-column", type=reading.column, metavar="N", help=f"the column of tags: {about}")
+    if task in ("ner", "sentiment", "entailment"):
+        help_text = "names of labels that files have as numbers from 0: a,b,c, or a file with one per line"
+        add("--labels", type=reading.label_names, metavar="NAMES", help=help_text)
+    add(
+        "--strict", action="store_true", default=None, help="refuse odd lines (default: leave them out, with a warning)"
+    )
+
+
+def _reading(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Returns the fields of `Reading` that were given."""
+    names = ("token_column", "tag_column", "labels", "strict")
+    return {name: value for name in names if (value := getattr(arguments, name, None)) is not None}
+
+
 def _list(_: argparse.Namespace) -> None:
     for name, about in tasks.SYSTEMS.items():
         print(f"{name:14}{about}")
@@ -69,14 +97,16 @@ def _train(arguments: argparse.Namespace) -> None:
     recipe = next(iter(tasks.system_class(arguments.task).recipes.values()))
     arguments.parser.set_defaults(settings=["recipe", *config_lib.keys(type(recipe))])
     names = ("task", "train", "dev", "workdir", "test", "elmo", "glove", "fraction", "seeds", "assignments")
-    results = runs.train(**{name: getattr(arguments, name) for name in names})
+    given = {name: getattr(arguments, name) for name in names}
+    results = runs.train(**given, reading=reading.Reading(**_reading(arguments)))
     print(json.dumps({name: value for name, value in results.items() if name != "history"}))
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf.tasks import trained
 
-    print(json.dumps(trained.load(arguments.workdir, arguments.task).evaluate(arguments.data)))
+    system = trained.load(arguments.workdir, arguments.task, **_reading(arguments))
+    print(json.dumps(system.evaluate(arguments.data)))
 
 
 def _export(arguments: argparse.Namespace) -> None:
@@ -89,12 +119,16 @@ def _predict(arguments: argparse.Namespace) -> None:
     from elmo_tf.annotated.numbered_lines import filled_lines
     from elmo_tf.tasks import trained
 
-    system = trained.load(arguments.workdir, arguments.task)
+    system = trained.load(arguments.workdir, arguments.task, **_reading(arguments))
     if getattr(arguments, "tokenizer", None):
         lines = [line.text for line in filled_lines(arguments.path)]
         answers = system.predict(lines, arguments.tokenizer)
     else:
         answers = system.predict_examples(system.system.read_unlabelled(arguments.path))
+    if getattr(arguments, "format", "json") == "conll":
+        for text in system.system.as_conll(arguments.path, answers):
+            print(text)
+        return
     for line in answers:
         # Half of a surrogate pair stays as JSON's escape of it.
         print(json.dumps(line, ensure_ascii=False).encode(errors="backslashreplace").decode())

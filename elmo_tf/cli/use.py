@@ -4,8 +4,18 @@ import argparse
 import itertools
 import json
 import logging
+import os
+from typing import TYPE_CHECKING
 
+from elmo_tf.annotated import numbered_lines
+from elmo_tf.cli import quiet
 from elmo_tf.cli.arguments import SAVEDMODEL, add_command, add_renamed, positive, text_file
+from elmo_tf.extras import check_keras_backend
+
+if TYPE_CHECKING:
+    from elmo_tf.embedder import Embedder
+    from elmo_tf.engines import Name
+    from elmo_tf.sources import Source
 
 _MODEL = "a model with a softmax: english (default), a workdir of `elmo-tf train`, or an export made with --softmax"
 _TEXT = "one sentence per line, split by the model's tokenizer; plain, .gz, .bz2 or .xz; - for standard input"
@@ -22,6 +32,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         _neighbors,
         "print the uses in a text that are nearest to a word in a sentence, by the cosine of their vectors after "
         "subtracting the mean of the text's vectors",
+        needs_tensorflow=False,
     )
     add = neighbors.add_argument
     add("--model", default="english", metavar="SOURCE", help=f"{SAVEDMODEL}; default: english")
@@ -35,12 +46,14 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add("--json", action="store_true", help="print one line of JSON")
     add_renamed(neighbors, savedmodel="--model", text="--input", layer="--layers")
 
-    score = add_command(commands, "score", _score, "print the log-probability of each sentence as a line of JSON")
+    help_text = "print the log-probability of each sentence as a line of JSON"
+    score = add_command(commands, "score", _score, help_text, needs_tensorflow=False)
     score.add_argument("--model", default="english", metavar="SOURCE", help=_MODEL)
     score.add_argument("--input", required=True, type=text_file, metavar="FILE", help=_TEXT)
     score.add_argument("--tokens", action="store_true", help="add the tokens and the log-probability of each")
 
-    fill = add_command(commands, "fill", _fill, "print the likeliest words for a gap in a sentence, as lines of JSON")
+    help_text = "print the likeliest words for a gap in a sentence, as lines of JSON"
+    fill = add_command(commands, "fill", _fill, help_text, needs_tensorflow=False)
     fill.add_argument("text", metavar="SENTENCE", help="a sentence with [MASK], or any sentence with --word")
     fill.add_argument("--model", default="english", metavar="SOURCE", help=_MODEL)
     fill.add_argument("--word", metavar="W", help="find substitutes for this word of the sentence")
@@ -61,8 +74,8 @@ def _layers(text: str) -> str | int:
     return int(text) if text.isdecimal() else text
 
 
-def _log_tokenizer(tokenizer: str) -> None:
-    _log.info("sentences are split by the tokenizer %s", tokenizer)
+def _log_tokenizer(source: "Source") -> None:
+    _log.info("sentences are split by the tokenizer %s", source.tokenizer)
 
 
 def _verify(arguments: argparse.Namespace) -> None:
@@ -72,14 +85,52 @@ def _verify(arguments: argparse.Namespace) -> None:
         print(line, flush=True)
 
 
+def _chosen_engine(source: "Source", text: str | None = None) -> "Name":
+    """Returns what computes: NumPy, which starts at once, if it can and the file is not large; or else TensorFlow."""
+    from elmo_tf import engines
+
+    if source.engines[0] == "numpy" and not (text and _is_large(text) and engines.tensorflow_is_installed()):
+        return "numpy"
+    check_keras_backend()
+    quiet.load_tensorflow(on_gpu=False)
+    return "tensorflow"
+
+
+def _is_large(text: str) -> bool:
+    """Whether a file has more tokens than make TensorFlow pay; no for a pipe, which cannot be read twice."""
+    from elmo_tf import engines
+
+    if not os.path.isfile(text):
+        return False
+    counts = itertools.accumulate(len(line.text.split()) for line in numbered_lines.lines(text))
+    return any(count > engines.TENSORFLOW_TOKENS for count in counts)
+
+
+def _embedder(model: str, text: str | None = None) -> "Embedder":
+    from elmo_tf import embedder, sources
+
+    source = sources.find(model)
+    _log_tokenizer(source)
+    return embedder.Embedder(source, engine=_chosen_engine(source, text))
+
+
 def _neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tf import sources
     from elmo_tf.probes import neighbors
 
-    _log_tokenizer(sources.find(arguments.model).tokenizer)
+    source = sources.find(arguments.model)
+    _log_tokenizer(source)
     sentence, word = (text.encode(errors="surrogateescape") for text in (arguments.sentence, arguments.word))
-    options = (arguments.layers, arguments.count, arguments.same_word)
-    uses = neighbors.search(arguments.model, arguments.input, sentence, word, *options)
+    uses = neighbors.search(
+        source,
+        arguments.input,
+        sentence,
+        word,
+        arguments.layers,
+        arguments.count,
+        arguments.same_word,
+        engine=_chosen_engine(source, arguments.input),
+    )
     if arguments.json:
         print(json.dumps({"uses": [use._asdict() for use in uses]}, ensure_ascii=False))
     else:
@@ -87,12 +138,8 @@ def _neighbors(arguments: argparse.Namespace) -> None:
 
 
 def _score(arguments: argparse.Namespace) -> None:
-    import elmo_tf
-    from elmo_tf.annotated.numbered_lines import lines as read_lines
-
-    model = elmo_tf.load(arguments.model)
-    _log_tokenizer(model.source.tokenizer)
-    lines = (line.text for line in read_lines(arguments.input))
+    model = _embedder(arguments.model, arguments.input)
+    lines = (line.text for line in numbered_lines.lines(arguments.input))
     while chunk := list(itertools.islice(lines, _LINES_AT_ONCE)):
         for sentence, one in zip(chunk, model.score(chunk), strict=True):
             line = {
@@ -113,9 +160,5 @@ def _score(arguments: argparse.Namespace) -> None:
 
 
 def _fill(arguments: argparse.Namespace) -> None:
-    import elmo_tf
-
-    model = elmo_tf.load(arguments.model)
-    _log_tokenizer(model.source.tokenizer)
-    for one in model.fill(arguments.text, arguments.top, arguments.word):
+    for one in _embedder(arguments.model).fill(arguments.text, arguments.top, arguments.word):
         print(json.dumps(one._asdict() | {"score": round(one.score, 6)}, ensure_ascii=False))

@@ -19,6 +19,7 @@ from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.scalar_mix import Mix, ScalarMix, parse_mix
 from elmo_tf.model.token_mask import TokenMask, lengths
+from elmo_tf.model.tracking import Tracked
 from elmo_tf.savedmodel import graph_checks
 from elmo_tf.text import in_graph, tokenizers
 
@@ -26,7 +27,7 @@ _Made = TypeVar("_Made")
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
-class ELMo(keras.layers.Layer):
+class ELMo(Tracked, keras.layers.Layer):
     """Contextual vectors of tokens: a biLM, and one or several learned mixes of its layers.
 
     Without dropout, a sentence's vectors depend on that sentence alone. A `.keras` file contains the whole biLM: it
@@ -65,6 +66,8 @@ class ELMo(keras.layers.Layer):
     Reference:
         Peters et al. 2018, sections 3.2 to 3.4.
     """
+
+    collections = ("mixes",)
 
     def __init__(
         self,

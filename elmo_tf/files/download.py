@@ -1,8 +1,6 @@
 """Downloads one file: resumes when a connection breaks, and checks size and SHA-256 as far as they are known."""
 
 import contextlib
-import datetime
-import hashlib
 import http.client
 import pathlib
 import re
@@ -10,51 +8,16 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from typing import BinaryIO
 
 from elmo_tf import __version__
 from elmo_tf.errors import InputError, reason
 from elmo_tf.files import staging
-from elmo_tf.files.progress import ProgressLine
+from elmo_tf.files.intact import ByteProgress, hash_of
 
 _WAITS = (1, 2, 4, 8, 16, 30)  # seconds between attempts; the download fails after all of them without a new byte
 _TIMEOUT = 30.0  # seconds without a byte, after which a connection counts as broken
 _NETWORK_BYTES = 1 << 16  # read at a time from a server: the most that a broken connection loses
-_DISK_BYTES = 1 << 20
 _TRANSIENT = (408, 429)  # client errors that are worth another attempt: request timeout, too many requests
-
-
-class ByteProgress:
-    """A progress line in megabytes, with speed and time left; shows nothing for work that takes only a moment.
-
-    `doing` is its first word; `done` of `total` bytes are there at the start.
-    """
-
-    def __init__(self, doing: str, total: int, done: int = 0):
-        self._doing, self._total, self.line = doing, total, ProgressLine(at_once=False)
-        self.restart(done)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.line.clear()
-
-    def restart(self, done: int) -> None:
-        """Measures the speed from now on, with `done` bytes already there."""
-        self._first, self._started_at = done, time.monotonic()
-        self.show(done)
-
-    def show(self, done: int) -> None:
-        """Shows the progress, if it is time to update the line."""
-        if not self.line.due():
-            return
-        text = f"{self._doing} {done / 1e6:,.0f}/{self._total / 1e6:,.0f} MB"
-        if done > self._first:
-            rate = (done - self._first) / (time.monotonic() - self._started_at)
-            left = datetime.timedelta(seconds=round((self._total - done) / rate))
-            text += f"  {rate / 1e6:,.1f} MB/s  {left} left"
-        self.line.show(text)
 
 
 class _Broken(Exception):
@@ -94,21 +57,6 @@ def part_of(path: pathlib.Path) -> pathlib.Path:
     return path.with_name(f"{path.name}.part")
 
 
-def check(path: pathlib.Path, size: int | None, sha256: str | None) -> None:
-    """Raises `InputError` unless the file at `path` has this size and checksum; None: any."""
-    if not path.is_file():
-        raise InputError(str(path), "a file", "none")
-    there = path.stat().st_size
-    if size not in (None, there):
-        raise InputError(str(path), f"{size:,} bytes", f"{there:,}")
-    if sha256 is None:
-        return
-    with open(path, "rb") as file:
-        found = _hash(file, there).hexdigest()
-    if found != sha256:
-        raise InputError(str(path), f"a file with SHA-256 {sha256}", found)
-
-
 @contextlib.contextmanager
 def writing(path: pathlib.Path) -> Iterator[None]:
     """Turns an error of the disk in the block, which writes `path`, into an `InputError`."""
@@ -122,7 +70,7 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
     """Appends the rest of the file to `part`, over as many connections as needed; returns the SHA-256 of all of it."""
     waits = iter(())  # no second attempt before the first byte
     with writing(part), open(part, "a+b", opener=staging.no_link) as file:
-        digest = _hash(file, file.tell())
+        digest = hash_of(file, file.tell())
         with ByteProgress("downloading", size, file.tell()) as progress:
             while (start := file.tell()) < size:
                 progress.restart(start)
@@ -202,14 +150,3 @@ def _first_byte(response: http.client.HTTPResponse, url: str, size: int, start: 
     if length != str(size):
         raise InputError(url, f"{size:,} bytes", f"{int(length):,}" if length.isdecimal() else length)
     return first
-
-
-def _hash(file: BinaryIO, size: int) -> "hashlib._Hash":
-    """Returns the digest of an open file of `size` bytes, read to its end."""
-    digest = hashlib.sha256()
-    file.seek(0)
-    with ByteProgress("checking", size) as progress:
-        while data := file.read(_DISK_BYTES):
-            digest.update(data)
-            progress.show(file.tell())
-    return digest

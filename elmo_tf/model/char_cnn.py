@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from elmo_tf.model.highway import Highway
 from elmo_tf.model.kernels.products import matmul
+from elmo_tf.model.tracking import Tracked
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text import in_graph
 
@@ -16,7 +17,7 @@ _NEVER = -1e9  # below any convolution's value
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
-class CharCNN(keras.layers.Layer):
+class CharCNN(Tracked, keras.layers.Layer):
     """Encodes each token from its characters alone.
 
     Character vectors, VALID convolutions of several widths, the maximum over positions, the activation, highway layers
@@ -44,6 +45,8 @@ class CharCNN(keras.layers.Layer):
         Kim et al. 2015, "Character-Aware Neural Language Models"; Peters et al. 2018, section 3.4; bilm-tf,
         `bilm/model.py`, `_build_word_char_embeddings`.
     """
+
+    collections = ("highways", "kernels", "biases")
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class CharCNN(keras.layers.Layer):
         self.projection = None
         if self.output_dim != num_filters:
             initial = keras.initializers.RandomNormal(0.0, num_filters**-0.5)
-            self.projection = keras.layers.Dense(self.output_dim, kernel_initializer=initial, name="projection")
+            self.projection = _Projection(self.output_dim, kernel_initializer=initial, name="projection")
             self.projection.build((None, num_filters))
 
     def call(self, char_ids, words=None):
@@ -125,6 +128,7 @@ class CharCNN(keras.layers.Layer):
         products = matmul(tf.reshape(windows, (-1, windows.shape[-1])), self._kernel(), self.product_dtype)
         num_filters = products.shape[-1]
         maxima = _maximum_over_windows(tf.reshape(products, (-1, tf.shape(windows)[1], num_filters)))
+        maxima = tf.ensure_shape(maxima, (None, num_filters))
         activation = tf.nn.relu if self.activation == "relu" else tf.tanh
         return activation(maxima + tf.concat([bias.value for bias in self.biases], 0))
 
@@ -166,6 +170,12 @@ class CharCNN(keras.layers.Layer):
         return matmul(maxima, self.projection.kernel, self.product_dtype) + self.projection.bias
 
 
+class _Projection(keras.layers.Dense):
+    """A dense layer that `model.quantize` leaves as it is: Keras could not load the model again."""
+
+
+# A graph of its own: TensorFlow keeps the graph of a custom gradient for good, so it must not hold a network's weights.
+@tf.function(input_signature=[tf.TensorSpec((None, None, None), tf.float32)], autograph=False)
 @tf.custom_gradient
 def _maximum_over_windows(products: tf.Tensor):
     """Returns the maxima `(n, num_filters)` of `(n, windows, num_filters)`; equal maxima share the gradient.

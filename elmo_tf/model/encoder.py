@@ -12,18 +12,20 @@ from elmo_tf.model.kernels import lstmp_packed
 from elmo_tf.model.kernels.packing import Packing, pack
 from elmo_tf.model.lstm_cell import Clips
 from elmo_tf.model.names import DIRECTIONS
+from elmo_tf.model.tracking import Tracked
 from elmo_tf.model.walk import Layer, States, run_directions
 from elmo_tf.text import char_ids as char_ids_lib
 
 
-class Encoder(keras.layers.Layer):
+class Encoder(Tracked, keras.layers.Layer):
     """The base of `BiLM` and `PackedBiLM`: a token encoder and each direction's LSTMs, run over whole sentences."""
+
+    collections = ("lstms",)
 
     config: config_lib.ModelConfig
     product_dtype: str
     char_cnn: CharCNN
     lstms: list[list]  # each direction's layers, which have `kernels(dtype)` and `assign_kernels(kernels)`
-    compiled = False  # whether XLA compiles the LSTMs of a single short sentence; see `lstmp_packed.run`
 
     @classmethod
     def of(cls, other: "Encoder", product_dtype: str = "float32") -> Self:
@@ -100,7 +102,7 @@ class Encoder(keras.layers.Layer):
             inputs = [(*values, mark) for values, mark in zip(inputs, marks, strict=True)]
         lstm = self.config.lstm
         clips = Clips(lstm.cell_clip, lstm.proj_clip)
-        layers = [[_layer(one.kernels(), clips, packing, self.compiled) for one in stack] for stack in self.lstms]
+        layers = [[_layer(one.kernels(), clips, packing) for one in stack] for stack in self.lstms]
         (forward, backward), states = run_directions(layers, inputs, initial_states, lstm.use_skip_connections)
 
         layers = [tf.concat([words, words], -1)]
@@ -127,7 +129,7 @@ def new_char_cnn(config: config_lib.ModelConfig, product_dtype: str = "float32")
     return char_cnn
 
 
-def _layer(kernels: lstmp_packed.Kernels, clips: Clips, packing: Packing, compiled: bool) -> Layer:
+def _layer(kernels: lstmp_packed.Kernels, clips: Clips, packing: Packing) -> Layer:
     """Returns an LSTM over packed values `(N, dim)`, after a boundary `(1 or batch, dim)` if there is one."""
 
     def run(inputs, initial):
@@ -137,7 +139,7 @@ def _layer(kernels: lstmp_packed.Kernels, clips: Clips, packing: Packing, compil
             state = lstmp_packed.step(kernels, clips, mark[0], state)
             mark = [state[1]]
         ranked = tuple(_by_rank(part, packing) for part in state)
-        outputs, final = lstmp_packed.run(kernels, clips, values, packing, ranked, compiled)
+        outputs, final = lstmp_packed.run(kernels, clips, values, packing, ranked)
         return (outputs, *mark), _by_row(final, initial, packing)
 
     return run

@@ -1,13 +1,18 @@
 """The biLM for embedding only: weights in the layout of inference."""
 
+from collections.abc import Mapping
+from typing import Self
+
 import keras
+import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.model.encoder import Encoder, new_char_cnn
 from elmo_tf.model.float32 import float32_policy
 from elmo_tf.model.kernels import lstmp_packed
-from elmo_tf.model.names import DIRECTIONS
+from elmo_tf.model.names import DIRECTIONS, relative_names
+from elmo_tf.model.tracking import Tracked
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -17,7 +22,8 @@ class PackedBiLM(Encoder):
     Call arguments and results are those of `BiLM`.
 
     Args:
-        config: the network's sizes. The weights are 0 until they are assigned or loaded; see `of`.
+        config: the network's sizes. The weights are 0 until they are assigned or loaded; see `of`
+            and `from_weights`.
         product_dtype: dtype of the matrix products and of the LSTMs' weights, `"float32"` or `"bfloat16"`; everything
             else is float32.
     """
@@ -36,9 +42,26 @@ class PackedBiLM(Encoder):
             ]
         self.built = True
 
+    @classmethod
+    def from_weights(
+        cls, config: config_lib.ModelConfig, weights: Mapping[str, np.ndarray], product_dtype: str = "float32"
+    ) -> Self:
+        """Returns the network with the weights of a `BiLM`, by the names of `names.relative_names`."""
+        bilm = cls(config, product_dtype)
+        for name, variable in relative_names(bilm).items():
+            if name in weights:  # those of the LSTMs have other names and another layout here
+                variable.assign(weights[name])
+        for direction, stack in zip(DIRECTIONS, bilm.lstms, strict=True):
+            for number, layer in enumerate(stack):
+                stored = (weights.get(f"{direction}_{number}/{name}") for name in lstmp_packed.STORED)
+                layer.assign_kernels(lstmp_packed.kernels(*stored, dtype="float32"))
+        return bilm
 
-class _PackedLSTMP(keras.layers.Layer):
+
+class _PackedLSTMP(Tracked, keras.layers.Layer):
     """The weights of one LSTM as `lstmp_packed.Kernels` of the products' dtype."""
+
+    collections = ("_kernels",)
 
     def __init__(self, config: config_lib.LSTMConfig, product_dtype: str, **kwargs):
         super().__init__(trainable=False, **kwargs)

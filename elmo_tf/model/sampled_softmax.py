@@ -1,8 +1,10 @@
 """The language model's output layer: loss by sampled or full softmax."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
+from elmo_tf.model.float32 import float32_policy
 from elmo_tf.model.kernels.fused import fused
 from elmo_tf.model.kernels.products import matmul
 
@@ -115,10 +117,12 @@ class SampledSoftmax(keras.layers.Layer):
         return tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
 
 
+@tf.function(autograph=False)
 def _sampled_losses(inputs, true_logits, kernel, offsets, words, targets, dtype):
     """Returns the negative log-likelihoods `(num_tokens,)` against sampled words, with a hand-written gradient.
 
     The scores `(num_sampled, num_tokens)` are by far a step's largest array: only they and their gradient are stored.
+    The graph is its own, because TensorFlow keeps that of a custom gradient for good: it must not hold the weights.
     """
 
     @tf.custom_gradient
@@ -166,6 +170,16 @@ def _own_copy(variable: keras.Variable) -> tf.Variable:
     copies = replica.strategy.experimental_local_results(variable.value)
     # A worker has only its own replicas' copies, and as many as every other one.
     return copies[(tf.get_static_value(replica.replica_id_in_sync_group) or 0) % len(copies)]
+
+
+@float32_policy()
+def new_softmax(kernel: np.ndarray, bias: np.ndarray) -> SampledSoftmax:
+    """Returns a softmax with weights `(vocab_size, dim)` and `(vocab_size,)`."""
+    softmax = SampledSoftmax(len(kernel))
+    softmax.build((None, kernel.shape[1]))
+    softmax.kernel.assign(kernel)
+    softmax.bias.assign(bias)
+    return softmax
 
 
 def log_uniform_sample(

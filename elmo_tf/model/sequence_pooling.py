@@ -21,10 +21,10 @@ class SequencePooling(keras.layers.Layer):
         kinds: of `"max"`, `"min"`, `"mean"` and `"attention"`, the mean weighted by a softmax of a learned score.
 
     Call arguments:
-        vectors: float32 `(batch, time, dim)`, with a Keras mask or without.
+        vectors: float `(batch, time, dim)`, with a Keras mask or without. Half precision is summed in float32.
 
     Returns:
-        float32 `(batch, len(kinds) * dim)`.
+        `(batch, len(kinds) * dim)` of the same dtype.
 
     Reference:
         McCann et al. 2017, section 5 (all four); Chen et al. 2017, section 3.3 (mean and max).
@@ -43,7 +43,9 @@ class SequencePooling(keras.layers.Layer):
 
     def call(self, vectors, mask=None):
         real = tf.ones(tf.shape(vectors)[:2], tf.bool) if mask is None else tf.cast(mask, tf.bool)
-        real = real[..., None]
+        real, dtype = real[..., None], vectors.dtype
+        if dtype.size < tf.float32.size:
+            vectors = tf.cast(vectors, tf.float32)
         masked, count = tf.where(real, vectors, 0), tf.reduce_sum(tf.cast(real, vectors.dtype), 1)
         poolings = {
             "max": lambda: tf.reduce_max(tf.where(real, vectors, vectors.dtype.min), 1),
@@ -52,7 +54,7 @@ class SequencePooling(keras.layers.Layer):
             "attention": lambda: tf.reduce_sum(masked * self._weights(vectors, real), 1),
         }
         pooled = tf.concat([poolings[kind]() for kind in self.kinds], -1)
-        return tf.where(tf.reduce_any(real, 1), pooled, 0)
+        return tf.cast(tf.where(tf.reduce_any(real, 1), pooled, 0), dtype)
 
     def compute_mask(self, vectors, mask=None):
         return None
@@ -64,5 +66,5 @@ class SequencePooling(keras.layers.Layer):
         return super().get_config() | {"kinds": self.kinds}
 
     def _weights(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
-        scores = tf.einsum("btd,dk->btk", vectors, self.kernel)
+        scores = tf.einsum("btd,dk->btk", vectors, tf.cast(self.kernel, vectors.dtype))
         return tf.nn.softmax(tf.where(real, scores, scores.dtype.min), 1)

@@ -14,6 +14,8 @@ from elmo_tf.files.progress import ProgressLine
 from elmo_tf.probes.results import Results, Row
 from elmo_tf.scoring import Score
 
+# Warstadt et al. 2020 count these paradigms as argument structure; the data file has a term of their own for them.
+_TERMS = {"s-selection": "argument_structure"}
 # What is compared: log-probabilities of the sentence, and their means per token.
 _MEASURES = {
     "both": lambda score: score.total,
@@ -48,17 +50,18 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
     scores = embedder.score(sentences, progress)
     line.clear()
     good, bad = scores[::2], scores[1::2]
-    terms = {pair.UID: pair.linguistics_term for pair in pairs}
+    terms = {pair.UID: _TERMS.get(pair.linguistics_term, pair.linguistics_term) for pair in pairs}
     wins = {name: _wins(measure, good, bad) for name, measure in _MEASURES.items()}
-    places = defaultdict(list)
-    for place, pair in enumerate(pairs):
-        places[pair.UID].append(place)
+    numbers = defaultdict(list)
+    for number, pair in enumerate(pairs):
+        numbers[pair.UID].append(number)
     paradigms = {
-        paradigm: {name: float(one[chosen].mean()) for name, one in wins.items()} for paradigm, chosen in places.items()
+        paradigm: {name: float(values[chosen].mean()) for name, values in wins.items()}
+        for paradigm, chosen in numbers.items()
     }
     rows = [Row("all", "mix", _means(paradigms.values()))]
     for term in sorted(set(terms.values())):
-        rows.append(Row(term, "layer", _means(paradigms[one] for one in paradigms if terms[one] == term)))
+        rows.append(Row(term, "layer", _means(paradigms[name] for name in paradigms if terms[name] == term)))
     details = {
         "pairs": len(pairs),
         "num_paradigms": len(paradigms),
@@ -66,7 +69,7 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
         "pairs_that_differ_in_unknown_words_alone": sum(map(_same_words, good, bad)),
         "paradigms": paradigms,
     }
-    return Results("BLiMP", rows, details)
+    return Results("BLiMP", rows, details, chance=0.5)
 
 
 def _wins(measure: Callable[[Score], float], good: list[Score], bad: list[Score]) -> np.ndarray:

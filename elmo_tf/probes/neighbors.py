@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from elmo_tf import sources
+from elmo_tf import engines, sources
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.embedder import Embedder, Layers, Words, check_layers
 from elmo_tf.errors import InputError
@@ -34,29 +34,31 @@ class Use(NamedTuple):
 
 
 def search(
-    source: sources.Path,
+    source: sources.Path | sources.Source,
     text: str | os.PathLike,
     sentence: str | bytes,
     word: str | bytes,
     layers: Layers = "mix",
     count: int = 10,
     same_word: bool = False,
+    engine: engines.Name | None = None,
 ) -> list[Use]:
     """Returns the uses of words in a text that are most similar to the first use of a word in a sentence, best first.
 
     Args:
-        source: the model, as for `elmo_tf.load`.
+        source: the model, as for `elmo_tf.load`, or found already.
         text: a file, plain or compressed, with one sentence per line; the model's tokenizer splits them.
         sentence: with `word` in it.
         word: one token of the sentence.
         layers: as for `encode`, but "all".
         count: the largest number of uses to return.
         same_word: whether to consider only uses of `word`.
+        engine: what computes, as for `elmo_tf.load`.
 
     Raises:
         InputError: if the word is not in its sentence, there is no use in the text, or a file cannot be used.
     """
-    found = sources.find(source)
+    found = source if isinstance(source, sources.Source) else sources.find(source)
     tokens, token = _query(sentence, word, found.tokenizer)
     check_layers(layers, found.num_layers)
     if layers == "all":
@@ -66,7 +68,7 @@ def search(
     lines = _lines(text, found.tokenizer, only, progress)
     try:
         first = list(itertools.islice(lines, 1))  # before the model is loaded, which takes seconds
-        model = Embedder(found)
+        model = Embedder(found, engine=engine)
         ((_, vectors),) = model.embed([tokens], layers)
         embedded = _embed(itertools.chain(first, lines), layers, model)
         uses = nearest_uses(tokens, vectors[tokens.index(token)], embedded, count, only)

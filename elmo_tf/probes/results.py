@@ -29,6 +29,7 @@ class Results:
     title: str  # the task
     rows: list[Row]  # in the order in which they are shown
     details: dict[str, Any]  # about data and method, as JSON
+    chance: float | None = None  # the score of a random answer, drawn as a line
 
     def table(self) -> str:
         """Returns the rows as lines of text, scores in percent."""
@@ -62,6 +63,11 @@ class Results:
             [row.name.replace("_", "\n") for row in self.rows], values, color=[_COLORS[row.kind] for row in self.rows]
         )
         axes.bar_label(bars, fmt="%.1f")
+        if self.chance is not None:
+            axes.axhline(100 * self.chance, color="0.3", linestyle="--", linewidth=1)
+            axes.annotate(
+                "chance", (1, 100 * self.chance), (4, 0), ("axes fraction", "data"), "offset points", va="center"
+            )
         axes.set_ylim(0, 105)
         axes.set_ylabel(f"{measure} (%)")
         axes.set_title(self.title)

@@ -42,7 +42,8 @@ def probe(
     Nearest is by cosine, among the senses that the lemma (with its part of speech) has in `train`. The average of the
     layers is also tested minus the mean of all training uses. The baseline is each lemma's most frequent sense. A lemma
     that is not in `train` gets its first sense in a dictionary (section 5.3 of the paper), or without `first_senses` no
-    answer, which lowers recall. `ambiguous F1` is on the uses of lemmas with several senses in training.
+    answer, which lowers recall. With `first_senses`, another baseline has them for all lemmas. If a use of `test` has
+    several senses, each is right. `ambiguous F1` is on the uses of lemmas with several senses in training.
 
     Raises:
         InputError: if either has no word with a sense.
@@ -55,17 +56,21 @@ def probe(
     in_training = _senses(lemmas[0], answers[0])
     senses = {lemma: [sense] for lemma, sense in (first_senses or {}).items()} | in_training
     usual = np.array([next(iter(senses.get(lemma, [_UNKNOWN]))) for lemma in lemmas[1]])
+    gold = [(use.sense, *use.others) for sentence in test for use in sentence.uses]
     ambiguous = np.array([len(senses.get(lemma, ())) > 1 for lemma in lemmas[1]])
     layers = [_embed(source, part) for part in (train, test)]
-    rows = [Row("most frequent sense", "baseline", _scores(answers[1], usual, ambiguous))]
+    rows = [Row("most frequent sense", "baseline", _scores(gold, usual, ambiguous))]
+    if first_senses:
+        first = np.array([first_senses.get(lemma, _UNKNOWN) for lemma in lemmas[1]])
+        rows.append(Row("first sense", "baseline", _scores(gold, first, ambiguous)))
     for number in range(layers[0].shape[1]):
         found = _nearest([one[:, number].astype(np.float32) for one in layers], answers[0], lemmas[1], senses)
-        rows.append(Row(f"layer {number}", "layer", _scores(answers[1], found, ambiguous)))
+        rows.append(Row(f"layer {number}", "layer", _scores(gold, found, ambiguous)))
     averages = [one.mean(1, dtype=np.float32) for one in layers]
     centered = [one - averages[0].mean(0) for one in averages]  # the mean of all training uses
     for name, mixed in (("average", averages), ("average minus mean", centered)):
         found = _nearest(mixed, answers[0], lemmas[1], senses)
-        rows.append(Row(name, "mix", _scores(answers[1], found, ambiguous)))
+        rows.append(Row(name, "mix", _scores(gold, found, ambiguous)))
     details = {
         "train_uses": len(answers[0]),
         "test_uses": len(answers[1]),
@@ -80,7 +85,8 @@ def f1(vectors: Sequence[np.ndarray], parts: Sequence[list[SenseSentence]]) -> f
     answers = [np.array([use.sense for one in part for use in one.uses]) for part in parts]
     lemmas = [[use.lemma for one in part for use in one.uses] for part in parts]
     found = _nearest(list(vectors), answers[0], lemmas[1], _senses(lemmas[0], answers[0]))
-    return _scores(answers[1], found, np.ones(len(found), bool))["F1"]
+    gold = [(use.sense, *use.others) for sentence in parts[1] for use in sentence.uses]
+    return _scores(gold, found, np.ones(len(found), bool))["F1"]
 
 
 def _embed(source: str | os.PathLike, sentences: list[SenseSentence]) -> np.ndarray:
@@ -121,11 +127,15 @@ def _nearest(
     return np.array(found)
 
 
-def _scores(answers: np.ndarray, found: np.ndarray, ambiguous: np.ndarray) -> dict[str, float]:
-    """Returns the micro F1 of all uses and of the ambiguous ones; no answer counts neither as right nor as wrong."""
+def _scores(gold: Sequence[Sequence[str]], found: np.ndarray, ambiguous: np.ndarray) -> dict[str, float]:
+    """Returns the micro F1 of all uses and of the ambiguous ones; no answer counts neither as right nor as wrong.
+
+    `gold` are the senses of each use, any of which is right.
+    """
+    is_right = np.array([sense in senses for sense, senses in zip(found.tolist(), gold, strict=True)], bool)
 
     def f1(chosen: np.ndarray) -> float:
-        right, answered = answers[chosen] == found[chosen], found[chosen] != _UNKNOWN
+        right, answered = is_right[chosen], found[chosen] != _UNKNOWN
         return float(2 * right.sum() / (answered.sum() + len(right))) if len(right) else 0.0
 
     return {"F1": f1(np.ones_like(ambiguous)), "ambiguous F1": f1(ambiguous)}

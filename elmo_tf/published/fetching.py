@@ -7,7 +7,7 @@ from typing import NamedTuple
 import h5py
 
 from elmo_tf.errors import InputError
-from elmo_tf.files import download, lock
+from elmo_tf.files import intact
 from elmo_tf.published.models import OPTIONS_FILE, WEIGHTS_FILE, PublishedModel
 from elmo_tf.published.options import read_options
 
@@ -48,7 +48,7 @@ def files(model: PublishedModel) -> Files:
     if not are_here(model) and not model.comes_with_package:
         _fetch_missing(model, found.weights.parent)
     try:
-        download.check(found.weights, model.size, model.sha256)
+        intact.check(found.weights, model.size, model.sha256)
     except InputError as error:
         # The files stay: a user may have put them there.
         remedy = f"delete {found.weights.parent} and the next use fetches it again"
@@ -66,6 +66,8 @@ def _paths(model: PublishedModel) -> Files:
 
 def _fetch_missing(model: PublishedModel, folder: pathlib.Path) -> None:
     """Fetches the files of a model that are not in its folder, after waiting for other processes that write there."""
+    from elmo_tf.files import lock  # noqa: PLC0415 - it imports filelock, which models that are here do not need
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with lock.locked(folder, wait=True):
@@ -80,6 +82,8 @@ def _fetch_missing(model: PublishedModel, folder: pathlib.Path) -> None:
 
 def _fetch(model: PublishedModel, url: str, path: pathlib.Path) -> None:
     """Fetches a file; one that is not what its name says, such as a network's login page, is removed."""
+    from elmo_tf.files import download  # noqa: PLC0415 - it imports Python's HTTPS, a tenth of a second
+
     known = (model.size, model.sha256) if path.name == WEIGHTS_FILE else (None, None)
     try:
         download.download(url, *known, path)

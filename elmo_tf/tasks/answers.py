@@ -5,6 +5,7 @@ Sources of the settings: [P] the paper, [D] the code of document-qa, with which 
 
 import dataclasses
 import logging
+import os
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,13 +20,15 @@ from elmo_tf.errors import InputError
 from elmo_tf.model.token_mask import TokenMask
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
-from elmo_tf.tasks.scores import squad_eval
+from elmo_tf.tasks.scores import cmrc_eval, squad_eval
 from elmo_tf.tasks.system import System
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors
 
 # The most tokens of a training paragraph: memory grows with their square. No paragraph of SQuAD has over 1,000.
 _LONGEST_TRAINED = 1024
 _FAR = -1e9  # below any score
+_IMPOSSIBLE = "questions without an answer"  # what a network has learned that has a score for them
+_NO_ANSWER_UNITS = 80  # of the hidden layer before that score [D]
 
 _log = logging.getLogger("elmo_tf")
 
@@ -54,6 +57,7 @@ class Found(NamedTuple):
     first: Any
     last: Any
     probability: Any
+    no_answer: Any = 0.0  # the probability that there is none
 
 
 class Task(System):
@@ -63,6 +67,7 @@ class Task(System):
     metric = "f1"
     token_inputs = ("paragraph", "question")
     splits_sentences = False  # its tokens are those of `squad.paragraph_of`
+    predicts_labels = False
     recipes: ClassVar = {
         "paper": AnswersRecipe(
             words=Words(dim=300, lower=False, trainable=False),  # [D]
@@ -82,13 +87,17 @@ class Task(System):
         ),
     }
 
-    read = staticmethod(squad.read_questions)
-    read_unlabelled = staticmethod(squad.read_questions_without_answers)
+    def read(self, path: str | os.PathLike) -> list[Question]:
+        return squad.read_questions(path, self.reading)
+
+    def read_unlabelled(self, path: str | os.PathLike) -> list[Question]:
+        return squad.read_questions_without_answers(path, self.reading)
 
     def example_of(self, item: Sequence[str]) -> Question:
         if isinstance(item, str) or len(item) != 2 or not all(isinstance(text, str) for text in item):
             raise InputError("sentences", "pairs of a paragraph and a question, two texts", repr(item))
-        question = squad.question_of(squad.paragraph_of(item[0]), item[1])
+        tokenizer = self.reading.tokenizer
+        question = squad.question_of(squad.paragraph_of(item[0], tokenizer), item[1], tokenizer=tokenizer)
         if not question.paragraph.words or not question.tokens:
             raise InputError("sentences", "a paragraph and a question that have words", repr(item))
         return question
@@ -101,7 +110,8 @@ class Task(System):
         return kept
 
     def labels_of(self, examples: Sequence[Question]) -> list[str]:
-        return []
+        """Returns `[_IMPOSSIBLE]` if some of the questions have no answer."""
+        return [_IMPOSSIBLE] if any(one.is_impossible for one in examples) else []
 
     def texts(self, example: Question) -> list[Tokens]:
         return [example.paragraph.tokens, example.tokens]
@@ -131,6 +141,8 @@ class Task(System):
         of_end = _bigru(units)(keras.layers.Concatenate()([refined, of_start]))
         real = TokenMask()(inputs["paragraph"])
         outputs = {name: _scores(one, real, name) for name, one in (("start", of_start), ("end", of_end))}
+        if self.labels:
+            outputs["none"] = _no_answer_score(outputs, {"start": of_start, "end": of_end})
         return keras.Model(inputs, outputs)
 
     def targets(self, examples: Sequence[Question]) -> dict[str, np.ndarray]:
@@ -140,45 +152,75 @@ class Task(System):
             for answer in one.answers:
                 first, last = one.paragraph.covering(answer)
                 found["start"][row, first] = found["end"][row, last] = True
+        if self.labels:
+            found["none"] = np.array([one.is_impossible for one in examples])
         return found
 
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
-        """Returns the mean of -log p(start) - log p(end), with the probabilities of several answers added up [D]."""
+        """Returns the mean of -log p(start) - log p(end), with the probabilities of several answers added up [D].
+
+        That there is no answer competes with each start and with each end.
+        """
         losses = []
-        for name, scores in outputs.items():
-            right = tf.where(targets[name], scores, _FAR)
+        for name in ("start", "end"):
+            scores, gold = outputs[name], targets[name]
+            if "none" in outputs:
+                scores = tf.concat([scores, outputs["none"]], 1)
+                gold = tf.concat([gold, targets["none"][:, None]], 1)
+            right = tf.where(gold, scores, _FAR)
             losses.append(tf.reduce_logsumexp(scores, -1) - tf.reduce_logsumexp(right, -1))
         return tf.reduce_mean(tf.add_n(losses))
 
     def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
-        return best_spans(outputs["start"], outputs["end"], self.recipe.network.longest_answer)._asdict()
+        longest, none = self.recipe.network.longest_answer, outputs.get("none")
+        found = best_spans(outputs["start"], outputs["end"], longest, none)._asdict()
+        if none is None:
+            del found["no_answer"]
+        return found
 
     def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Question]) -> list[Found]:
-        columns = (decoded[name].tolist() for name in Found._fields)
+        columns = (decoded[name].tolist() for name in Found._fields if name in decoded)
         return [Found(*row) for row in zip(*columns, strict=True)]
 
     def scores(self, examples: Sequence[Question], predictions: Sequence[Found]) -> dict[str, float]:
         gold = [[answer.text for answer in one.answers] for one in examples]
         found = [one.paragraph.text_of(*span[:2]).text for one, span in zip(examples, predictions, strict=True)]
-        return squad_eval.score(dict(enumerate(gold)), dict(enumerate(found)))
+        by_characters = self.notes(examples)["unit"] == "characters"
+        if not self.labels_of(examples) and not self.labels:
+            return squad_eval.score(dict(enumerate(gold)), dict(enumerate(found)), by_characters)
+        no_answer = {number: span.no_answer for number, span in enumerate(predictions)}
+        return squad_eval.score_with_unanswerable(
+            dict(enumerate(gold)), dict(enumerate(found)), no_answer, by_characters
+        )
+
+    def notes(self, examples: Sequence[Question]) -> dict[str, str]:
+        """Returns of what F1 is, by the text: `words`, or `characters` where no spaces separate words."""
+        text = "".join({one.paragraph.text for one in examples})
+        return {"unit": "characters" if cmrc_eval.is_without_spaces(text) else "words"}
 
     def to_json(self, example: Question, prediction: Found) -> dict[str, Any]:
         text, start = example.paragraph.text_of(prediction.first, prediction.last)
         named = {} if example.id is None else {"id": example.id}
-        return named | {
+        found = {
             "question": example.text,
             "answer": text,
             "start": start,
             "end": start + len(text),
             "probability": round(prediction.probability, 4),
         }
+        if self.labels:
+            found["no_answer"] = round(prediction.no_answer, 4)
+            if prediction.no_answer > squad_eval.NO_ANSWER_THRESHOLD:
+                found |= {"answer": "", "start": None, "end": None}
+        return named | found
 
 
-def best_spans(start: tf.Tensor, end: tf.Tensor, most: int) -> Found:
+def best_spans(start: tf.Tensor, end: tf.Tensor, most: int, none: tf.Tensor | None = None) -> Found:
     """Returns each row's span of up to `most` tokens with the highest score: in a tie the shortest, then the first.
 
     `start` and `end`, float `(batch, time)`, are the scores of each token as the first and the last of an answer, far
-    below all others at padding. The results are int32 `(batch,)`, and float64 for `probability`.
+    below all others at padding; `none`, float `(batch, 1)`, takes the place of both where there is no answer. The
+    results are int32 `(batch,)`, and float64 for the probabilities.
     """
     start, time = tf.cast(start, tf.float64), tf.shape(start)[1]
     behind = tf.pad(tf.cast(end, tf.float64), ((0, 0), (0, most - 1)), constant_values=-np.inf)
@@ -186,8 +228,22 @@ def best_spans(start: tf.Tensor, end: tf.Tensor, most: int) -> Found:
     sums = tf.stack([start + behind[:, more : more + time] for more in range(most)], 1)
     sums = tf.reshape(sums, (-1, most * time))
     best = tf.argmax(sums, 1, tf.int32)
-    probability = 1 / tf.reduce_sum(tf.exp(sums - tf.reduce_max(sums, 1, keepdims=True)), 1)
-    return Found(best % time, best % time + best // time, probability)
+    of_none = (
+        tf.fill((tf.shape(sums)[0], 1), tf.cast(-np.inf, tf.float64)) if none is None else 2 * tf.cast(none, tf.float64)
+    )
+    total = tf.reduce_logsumexp(tf.concat([sums, of_none], 1), 1)
+    probability = tf.exp(tf.reduce_max(sums, 1) - total)
+    return Found(best % time, best % time + best // time, probability, tf.exp(of_none[:, 0] - total))
+
+
+def _no_answer_score(scores: dict[str, keras.KerasTensor], hidden: dict[str, keras.KerasTensor]) -> keras.KerasTensor:
+    """Returns the score of there being no answer, float32 `(batch, 1)`: of the likeliest starts and ends [D]."""
+    pooled = []
+    for name, one in hidden.items():
+        weights = keras.layers.Softmax()(scores[name])
+        pooled.append(keras.layers.Dot((1, 1))([weights, one]))
+    joined = keras.layers.Dense(_NO_ANSWER_UNITS, "relu")(keras.layers.Concatenate()(pooled))
+    return keras.layers.Dense(1, name="none")(joined)
 
 
 def _bigru(units: Positive) -> keras.layers.Layer:

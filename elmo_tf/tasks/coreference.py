@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from elmo_tf.annotated import conll2012, coref_jsonlines
 from elmo_tf.annotated.conll2012 import Document, Mention
-from elmo_tf.annotated.numbered_lines import filled_lines, lines, require_some
+from elmo_tf.annotated.numbered_lines import filled_lines, first_line, lines, require_some
 from elmo_tf.config import AboveZero, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.documents import clusters_of, cut, mention_rows, window
@@ -25,7 +25,7 @@ from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
 from elmo_tf.tasks.scores import coref_eval
-from elmo_tf.tasks.system import System, checked_tokens, first_line
+from elmo_tf.tasks.system import System, checked_tokens
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, joined, padded
 
 
@@ -57,6 +57,7 @@ class Task(System):
     name = "coreference"
     metric = "average_f1"
     most_predicted = 1
+    predicts_labels = False  # they are genres
     recipes: ClassVar = {
         "paper": CoreferenceRecipe(
             words=Words(dim=300, lower=False, trainable=False, normalize=True),  # [C], which adds Turian's vectors
@@ -87,17 +88,17 @@ class Task(System):
         if first.startswith("# "):  # a comment, in CoNLL-2012's format
             first = next((line.text for line in filled_lines(path) if not line.text.startswith("# ")), first)
         if first.startswith("{"):
-            found = coref_jsonlines.read_jsonlines(path, labelled=False)
+            found = coref_jsonlines.read_jsonlines(path, labelled=False, tokenizer=self.reading.tokenizer)
         elif first.startswith("#begin document"):
             found = conll2012.read_documents(path)
         else:
-            document = coref_jsonlines.document_of_text("\n".join(line.text for line in lines(path)))
+            document = self._document_of("\n".join(line.text for line in lines(path)))
             found = require_some([document] if document.sentences else [], path, "word")
         return list(map(cut, found))
 
     def example_of(self, item: str | Sequence[Sequence[str]]) -> Document:
         if isinstance(item, str):
-            document = coref_jsonlines.document_of_text(item)
+            document = self._document_of(item)
             if not document.sentences:
                 raise InputError("sentences", "a text with words", repr(item))
         elif not isinstance(item, Sequence) or not item:
@@ -105,6 +106,9 @@ class Task(System):
         else:
             document = Document("", [checked_tokens(sentence) for sentence in item])
         return cut(document)
+
+    def _document_of(self, text: str) -> Document:
+        return coref_jsonlines.document_of_text(text, tokenizer=self.reading.tokenizer)
 
     def drawn(self, examples: Sequence[Document], random: np.random.Generator) -> list[Document]:
         return [window(one, self.recipe.network.window, random) for one in examples]

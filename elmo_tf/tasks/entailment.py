@@ -5,6 +5,7 @@ Sources of the settings: [P] the paper, [E] the ESIM of Chen et al. 2017 and its
 """
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -56,8 +57,11 @@ class Task(Classifier):
         ),
     }
 
-    read = staticmethod(pairs.read_pairs)
-    read_unlabelled = staticmethod(pairs.read_pairs_without_labels)
+    def read(self, path: str | os.PathLike) -> list[Pair]:
+        return pairs.read_pairs(path, self.reading)
+
+    def read_unlabelled(self, path: str | os.PathLike) -> list[Pair]:
+        return pairs.read_pairs_without_labels(path, self.reading)
 
     def example_of(self, item: Sequence[Sequence[str]]) -> Pair:
         if isinstance(item, str) or len(item) != 2:

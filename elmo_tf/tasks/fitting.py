@@ -26,6 +26,10 @@ from elmo_tf.tasks.recipe import Fit
 from elmo_tf.tasks.system import Example, System
 
 FILE = "state.npz"
+_TO_TRY = (
+    "Try, in another --workdir, more epochs (--set fit.epochs=N), smaller batches (--set fit.batch_size=8), a higher "
+    "rate (--set fit.learning_rate=0.003), --glove, --model, or more data"
+)
 _HISTORY = "history"
 
 _log = logging.getLogger("elmo_tf")
@@ -42,7 +46,7 @@ def fit(
     `folder` has the state after each epoch, from which a killed run resumes, and logs for TensorBoard.
 
     Raises:
-        InputError: if the loss is not finite.
+        InputError: if the loss is not finite, or no epoch has a score above 0.
     """
     folder, recipe = pathlib.Path(folder), system.recipe.fit
     training = _Training(system, network)
@@ -57,6 +61,8 @@ def fit(
         options = {"epochs": recipe.epochs, "initial_epoch": len(history), "callbacks": [epochs, board]}
         # Given the number of steps, Keras makes no step that fails for lack of a batch: the optimizer would count it.
         training.fit(data, steps_per_epoch=count, **options, shuffle=False, verbose=0)
+    if best_score(history, system.metric) == 0:
+        raise InputError(f"dev {system.metric}", f"0 after {len(history)} epochs: nothing was learned. {_TO_TRY}")
     state.use_best()
     return history
 
@@ -73,6 +79,11 @@ def optimizer(recipe: Fit) -> keras.optimizers.Optimizer:
     if recipe.optimizer == "adadelta":
         return keras.optimizers.Adadelta(rho=0.95, **options)
     return keras.optimizers.Adam(**options)
+
+
+def best_score(history: History, metric: str) -> float:
+    """Returns the highest dev score, 0 if no epoch has one."""
+    return max((epoch["dev"][metric] for epoch in history if "dev" in epoch), default=0.0)
 
 
 def best_epoch(history: History, metric: str) -> int:
@@ -160,9 +171,12 @@ class _Epochs(keras.callbacks.Callback):
         self._average = keras.callbacks.SwapEMAWeights() if self._recipe.ema else None
 
     def at_end(self) -> bool:
-        """Whether all epochs are done, or the last one was scored and patience is exhausted."""
+        """Whether all epochs are done, or the last one was scored and patience is exhausted.
+
+        Patience counts from the first score above 0: a tagger that finds nothing in its first epochs may still learn.
+        """
         done = len(self._history)
-        scored = done and "dev" in self._history[-1]
+        scored = done and "dev" in self._history[-1] and best_score(self._history, self._metric) > 0
         waited = done - 1 - best_epoch(self._history, self._metric) if scored else 0
         return done >= self._recipe.epochs or waited >= self._recipe.patience
 

@@ -5,15 +5,16 @@ Sources of the settings: [P] the paper, [A] AllenNLP 0.9's `ner_elmo.jsonnet` fo
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
 
 from elmo_tf import extras
-from elmo_tf.annotated import columns, tag_schemes
+from elmo_tf.annotated import columns, numbered_lines, records, tag_jsonlines, tag_schemes
 from elmo_tf.annotated.columns import Tagged
+from elmo_tf.annotated.reading import Reading
 from elmo_tf.config import Positive, Rate
 from elmo_tf.model.token_mask import TokenMask
 from elmo_tf.tasks.bilstm import BiLSTM
@@ -34,7 +35,7 @@ class Network:
     units: Positive = 200  # of the first biLSTM, in each direction [P]
     upper_units: Positive = 100  # of the second [P]
     dropout_rate: Rate = 0.5  # variational, of the input of both [P]; the rate is [A]'s
-    column: int = -1  # of the tags in files of columns: -1 is the last, 2 CoNLL-2003's chunks
+    column: int = -1  # of the tags in files of columns, unless --tag-column names it; -1: found from the file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,10 +64,37 @@ class Task(Tagger):
     }
 
     def read(self, path: str | os.PathLike) -> list[Tagged]:
-        return columns.read_columns(path, column=self.recipe.network.column)
+        if records.has_objects(path):
+            return tag_jsonlines.read_rows(path, self._columns)
+        return columns.read_columns(path, self._columns)
 
     def read_unlabelled(self, path: str | os.PathLike) -> list[Tagged]:
-        return columns.read_tokens(path, column=self.recipe.network.column)
+        if records.has_objects(path):
+            return tag_jsonlines.read_rows(path, self._columns, labelled=False)
+        if columns.has_columns(path, self._columns):
+            return columns.read_tokens(path, self._columns)
+        found = (self.reading.split(line.text) for line in numbered_lines.filled_lines(path))
+        return numbered_lines.require_some([Tagged(tokens) for tokens in found if tokens], path, "sentence")
+
+    def as_conll(self, path: str | os.PathLike, predictions: Sequence[dict[str, Any]]) -> Iterator[str]:
+        """Yields the lines of a file that `read_unlabelled` reads with the predicted tags.
+
+        They take the place of the tags in a file of columns; other sentences become a token, a tab and a tag per line.
+        """
+        if not records.has_objects(path) and columns.has_columns(path, self._columns):
+            yield from columns.with_tags(path, self._columns, [one["tags"] for one in predictions])
+            return
+        for one in predictions:
+            yield from map("\t".join, zip(one["tokens"], one["tags"], strict=True))
+            yield ""
+
+    @property
+    def _columns(self) -> Reading:
+        """How files of columns are read; the recipe's setting chooses the tags where no option does."""
+        column = self.recipe.network.column
+        if self.reading.tag_column is not None or column == -1:
+            return self.reading
+        return dataclasses.replace(self.reading, tag_column=column)
 
     def example_of(self, item: Sequence[str]) -> Tagged:
         return Tagged(checked_tokens(item))

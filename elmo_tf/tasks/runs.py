@@ -17,6 +17,7 @@ import numpy as np
 
 from elmo_tf import config as config_lib
 from elmo_tf import sources, tasks
+from elmo_tf.annotated.reading import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, lock
 from elmo_tf.model.packed_bilm import PackedBiLM
@@ -44,6 +45,7 @@ def train(
     fraction: float = 1.0,
     seeds: int = 1,
     assignments: Sequence[str] = (),
+    reading: Reading = DEFAULT,
 ) -> dict[str, Any]:
     """Trains a system, or resumes an interrupted run.
 
@@ -56,6 +58,7 @@ def train(
         fraction: the part of the training data to use, the same for every seed.
         seeds: runs, with the seeds `fit.seed`, `fit.seed` + 1, ...
         assignments: `key=value` for the recipe; `recipe=small` is one for little data.
+        reading: how files are read. Running text is split by the tokenizer of `elmo`, unless that is `whitespace`.
 
     Returns:
         `task`, `metric`, `score` (on `test` if given, else on `dev`), `dev`, `test`, `train_examples`; for several
@@ -70,13 +73,17 @@ def train(
         raise InputError("seeds", "at least 1", seeds)
     kind, folder = tasks.system_class(task), pathlib.Path(workdir)
     recipe = chosen(kind.recipes, assignments)
+    elmo = None if recipe.elmo.place == "none" else elmo
+    if isinstance(elmo, str | os.PathLike) and (tokenizer := sources.find(elmo).tokenizer) != "whitespace":
+        reading = dataclasses.replace(reading, tokenizer=tokenizer)
     paths = {"train": train, "dev": dev, "test": test}
-    data = _read(kind(recipe), paths, fraction)
-    texts = {name: _texts(kind(recipe), examples) for name, examples in data.items()}
-    table = word_table(recipe, texts["whole"], texts["dev"] + texts["test"], glove)
-    bilm = None if elmo is None or recipe.elmo.place == "none" else sources.network(elmo)
+    system = kind(recipe, reading=reading)
+    data = _read(system, paths, fraction)
+    texts = {name: _texts(system, examples) for name, examples in data.items()}
+    table = word_table(recipe, texts["whole"], texts["dev"] + texts["test"], glove, reading.strict)
+    bilm = None if elmo is None else sources.network(elmo)
     given = {name: None if one is None else str(one) for name, one in (paths | {"glove": glove, "elmo": elmo}).items()}
-    runs = _Runs(kind, data, table, bilm, given | {"fraction": fraction})
+    runs = _Runs(system, data, table, bilm, given | {"fraction": fraction})
     return runs.train(recipe, folder) if seeds == 1 else runs.train_several(recipe, folder, seeds)
 
 
@@ -94,7 +101,7 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> Data:
     if not found["train"]:
         raise InputError(str(paths["train"]), "at least one example to train on", "none")
     for name in ("dev", "test"):
-        trained.warn_of_unknown_labels(system, system.labels_of(found["train"]), found[name], name)
+        trained.check_labels(system, system.labels_of(found["train"]), found[name], name)
     return found
 
 
@@ -106,20 +113,20 @@ def _texts(system: System, examples: Sequence[Example]) -> list[Tokens]:
 class _Runs:
     """The runs of one or several seeds, and what they share."""
 
-    def __init__(
-        self, kind: type[System], data: Data, table: WordTable, bilm: PackedBiLM | None, given: dict[str, Any]
-    ):
-        self._kind, self._data, self._table, self._bilm, self._given = kind, data, table, bilm, given
+    def __init__(self, system: System, data: Data, table: WordTable, bilm: PackedBiLM | None, given: dict[str, Any]):
+        self._kind, self._reading, self._labels = type(system), system.reading, system.labels_of(data["train"])
+        self._data, self._table, self._bilm, self._given = data, table, bilm, given
         self._checksums = _checksums(data, table, bilm)
         self._known_sentences = None
 
     def train(self, recipe: Recipe, folder: pathlib.Path) -> dict[str, Any]:
         """Trains one system in its folder, or returns its scores if it is complete."""
-        system = self._kind(recipe, self._kind(recipe).labels_of(self._data["train"]))
+        system = self._kind(recipe, self._labels, self._reading)
         config = {
             "task": system.name,
             "recipe": config_lib.to_dict(recipe),
             "labels": system.labels,
+            "reading": dataclasses.asdict(self._reading),
             "data": self._given,
             "checksums": self._checksums,
         }
@@ -172,6 +179,7 @@ class _Runs:
             "score": (test or dev)[system.metric],
             "dev": dev,
             "test": test,
+            **system.notes(self._data["test"] or self._data["dev"]),
             "train_examples": len(self._data["train"]),
             "epochs": len(history),
             "best_epoch": best + 1,
@@ -220,7 +228,7 @@ def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
     wanted, stored = _flat(config), _flat(json_file.read(path, dict[str, Any]))
     for name, value in wanted.items():
         # Files may have moved: their checksums count.
-        if stored.get(name) == value or (name.startswith("data.") and name != "data.fraction"):
+        if stored.get(name) == value or (name.startswith(("data.", "reading.")) and name != "data.fraction"):
             continue
         raise InputError(str(folder), f"a new folder, or one of a run with the same {name}", stored.get(name))
 

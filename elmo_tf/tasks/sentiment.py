@@ -21,7 +21,7 @@ from elmo_tf.model.sequence_pooling import SequencePooling
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.classifying import Choice, Classifier
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Widths, Words
-from elmo_tf.tasks.system import checked_tokens, first_line
+from elmo_tf.tasks.system import checked_tokens
 from elmo_tf.tasks.token_vectors import TokenVectors
 
 _SHORTEST = 4  # tokens of a training phrase; whole sentences may be shorter [P]
@@ -76,7 +76,7 @@ class Task(Classifier):
 
     def read(self, path: str | os.PathLike) -> list[Tree]:
         if not _has_trees(path):
-            return [Tree([one]) for one in classes.read_classes(path)]
+            return [Tree([one]) for one in classes.read_classes(path, self.reading)]
         found = trees.read_trees(path)
         if self.recipe.network.classes == 2:
             found = [polar for tree in found if (polar := _polar(tree)) is not None]
@@ -85,7 +85,7 @@ class Task(Classifier):
     def read_unlabelled(self, path: str | os.PathLike) -> list[Classified]:
         if _has_trees(path):
             return [Classified(tree.root.tokens) for tree in trees.read_trees(path)]
-        return classes.read_sentences(path)
+        return classes.read_sentences(path, self.reading)
 
     def example_of(self, item: Sequence[str]) -> Classified:
         return Classified(checked_tokens(item))
@@ -119,7 +119,7 @@ class Task(Classifier):
 
 
 def _has_trees(path: str | os.PathLike) -> bool:
-    first = first_line(path)
+    first = numbered_lines.first_line(path)
     return bool(re.match(r"\(\d+ +[^\s)]", first)) and "\t" not in first
 
 

@@ -1,7 +1,7 @@
 """A trained system as a SavedModel: strings in, labels, spans and probabilities out, without Keras and this package.
 
 Signatures: `tokens` takes token sequences, string `(batch, time)`, padded on the right with `""`; `default`, which is
-`serving_default` too, takes sentences, string `(batch,)`, and splits them on runs of ASCII white space. Their outputs
+`serving_default` too, takes sentences, string `(batch,)`, and splits them as the system's files are read. Their outputs
 are those of `System.served`; `default` also returns the tokens. A question answering system has `tokens` alone.
 """
 
@@ -65,14 +65,16 @@ def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
         texts = {
             name: tf.concat([inputs[text], ["-"]], 0) for name, text in zip(system.token_inputs, names, strict=True)
         }
-        split = {name: in_graph.split(strings)[0][:-1] for name, strings in texts.items()}
+        split = {name: in_graph.split(strings, tokenizer)[0][:-1] for name, strings in texts.items()}
         return split | root.tokens(**split, **given)
 
+    # The index of a predicate counts the words between white space.
+    tokenizer = "whitespace" if system.more_inputs else system.reading.tokenizer
     names = system.token_inputs if len(system.token_inputs) > 1 else ("strings",)
     root = tf.train.Checkpoint()
     specs = {name: tf.TensorSpec((None, None), tf.string, name=name) for name in system.token_inputs}
     root.tokens = tf.function(tokens, autograph=False).get_concrete_function(**specs, **system.more_inputs)
-    if system.splits_sentences:
+    if system.splits_sentences and tokenizer != "unicode":  # an operation that TensorFlow alone does not have
         sentences = {name: tf.TensorSpec((None,), tf.string, name=name) for name in names}
         root.default = tf.function(default, autograph=False).get_concrete_function(**sentences, **system.more_inputs)
     root.variables = [variable.value for variable in network.variables]

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.annotated.numbered_lines import filled_lines, require_file
+from elmo_tf.annotated.reading import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.recipe import Recipe
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
@@ -26,6 +26,7 @@ class System(abc.ABC):
     Args:
         recipe: the system's own recipe.
         labels: the labels that it can predict, in the order of `labels_of`; none before the training data is read.
+        reading: how its files are read.
     """
 
     # Its name on the command line.
@@ -36,15 +37,18 @@ class System(abc.ABC):
     recipes: ClassVar[dict[str, Recipe]]
     # The network's inputs that are token sequences, in the order of `texts`.
     token_inputs: ClassVar[tuple[str, ...]] = ("tokens",)
-    # Whether an exported system splits sentences itself, on white space; and its inputs beside the texts.
+    # Whether an exported system splits sentences itself; and its inputs beside the texts.
     splits_sentences: ClassVar[bool] = True
     more_inputs: ClassVar[dict[str, tf.TensorSpec]] = {}
+    # Whether it predicts the labels of `labels_of`.
+    predicts_labels: ClassVar[bool] = True
     # The most examples that are predicted in one batch: 1 where an example is a document.
     most_predicted: ClassVar[int] = 4096
 
-    def __init__(self, recipe: Any, labels: Sequence[str] = ()):
+    def __init__(self, recipe: Any, labels: Sequence[str] = (), reading: Reading = DEFAULT):
         self.recipe = recipe
         self.labels = list(labels)
+        self.reading = reading
 
     # Data.
 
@@ -113,6 +117,10 @@ class System(abc.ABC):
     def scores(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
         """Returns the scores over all examples in percent, `metric` among them."""
 
+    def notes(self, examples: Sequence[Example]) -> dict[str, str]:
+        """Returns what has to be said beside the scores of these examples."""
+        return {}
+
     @abc.abstractmethod
     def to_json(self, example: Example, prediction: Prediction) -> dict[str, Any]:
         """Returns what the command `predict` prints for an example."""
@@ -135,9 +143,3 @@ def checked_tokens(item: Any) -> list[str]:
     if not all(isinstance(token, str) and token for token in item):
         raise InputError("sentences", "tokens that are strings, none of them empty", repr(item))
     return list(item)
-
-
-def first_line(path: str | os.PathLike) -> str:
-    """Returns the first line of a file that is not empty, by which its format is recognized."""
-    require_file(path)
-    return next((line.text for line in filled_lines(path)), "")

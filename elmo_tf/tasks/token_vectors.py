@@ -91,9 +91,15 @@ class WordTable(NamedTuple):
 
 
 def word_table(
-    recipe: Recipe, train: Iterable[Tokens], others: Iterable[Tokens], glove: str | os.PathLike | None = None
+    recipe: Recipe,
+    train: Iterable[Tokens],
+    others: Iterable[Tokens],
+    glove: str | os.PathLike | None = None,
+    strict: bool = False,
 ) -> WordTable:
     """Returns the words that get a vector: those of `train`, and those of `others` that the file `glove` has.
+
+    An odd line of that file is left out with a warning, or an error if `strict`.
 
     Raises:
         InputError: naming the file, if it cannot be read or has no word of the data.
@@ -108,7 +114,7 @@ def word_table(
     learned = [word for word, count in sorted(counts.items()) if count >= recipe.words.min_count]
     if glove is None:
         return WordTable(learned, np.zeros((0, 0), np.float32))
-    words, vectors = read_word_vectors(glove, counts.keys() | words_of(others))
+    words, vectors = read_word_vectors(glove, counts.keys() | words_of(others), strict)
     if recipe.words.normalize:
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     if recipe.words.trainable:

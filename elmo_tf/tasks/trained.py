@@ -1,5 +1,6 @@
 """A trained system on disk: a `.keras` file, its configuration, and its scores."""
 
+import dataclasses
 import json
 import logging
 import os
@@ -12,13 +13,16 @@ import msgspec
 
 from elmo_tf import config as config_lib
 from elmo_tf import tasks
+from elmo_tf.annotated.reading import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
 from elmo_tf.tasks.prediction import Predictor
 from elmo_tf.tasks.system import Example, System
+from elmo_tf.text import running_text, tokenizers
 
 _log = logging.getLogger("elmo_tf")
 
+_MOST_SHOWN = 30  # characters of a label in a message
 CONFIG, MODEL, SCORES = "config.json", "model.keras", "scores.json"
 
 
@@ -26,6 +30,7 @@ class _Config(msgspec.Struct, frozen=True):
     task: str
     recipe: dict[str, Any]
     labels: list[str]
+    reading: Reading = DEFAULT
 
 
 class _SeveralSeeds(msgspec.Struct, frozen=True):
@@ -52,20 +57,21 @@ class Trained:
             sentences: lists of tokens; for pairs of sentences, pairs of these; for semantic roles, pairs of these and
                 the index of the predicate; for questions, pairs of a paragraph and a question as raw text; for
                 documents, lists of lists of tokens, or texts.
-            tokenizer: "unicode" for `ner` and `sentiment` on sentences of raw text; the results then say in `offsets`
-                the characters at which each token begins and ends. None: the sentences are as above.
+            tokenizer: for `ner` and `sentiment` on sentences of running text, how they are split, one of
+                `tokenizers.TOKENIZERS`; the results then say in `offsets` the characters at which each token begins
+                and ends. None: the sentences are as above.
 
         Raises:
             InputError: if one of them is something else, or has no token.
         """
         if tokenizer is None:
             return self.predict_examples([self.system.example_of(one) for one in sentences])
-        if tokenizer != "unicode" or self.system.name not in tasks.RAW_TEXT:
-            expected = f"unicode, for {' or '.join(tasks.RAW_TEXT)}"
+        if tokenizer not in tokenizers.TOKENIZERS or self.system.name not in tasks.RAW_TEXT:
+            expected = f"one of {', '.join(tokenizers.TOKENIZERS)}, for {' or '.join(tasks.RAW_TEXT)}"
             raise InputError("tokenizer", expected, f"{tokenizer!r} for {self.system.name}")
-        from elmo_tf.text import raw_text  # noqa: PLC0415 - needs the extra [text]
-
-        words = raw_text.split_texts(sentences)
+        words = [running_text.split(sentence, tokenizer) for sentence in sentences]
+        if empty := [sentence for sentence, tokens in zip(sentences, words, strict=True) if not tokens]:
+            raise InputError("sentences", "texts with words", repr(empty[0]))
         found = self.predict([[word.text for word in sentence] for sentence in words])
         offsets = [[[word.start, word.end] for word in sentence] for sentence in words]
         return [one | {"offsets": places} for one, places in zip(found, offsets, strict=True)]
@@ -99,18 +105,19 @@ class Trained:
             InputError: naming the file, if it cannot be read.
         """
         examples = self.system.examples(self.system.read(data), training=False)
-        warn_of_unknown_labels(self.system, self.system.labels, examples, data)
+        check_labels(self.system, self.system.labels, examples, data)
         scores, metric = self._predictor.scores(examples), self.system.metric
         found = {"task": self.system.name, "metric": metric, "score": scores[metric]}
-        return found | scores | {"examples": len(examples)}
+        return found | scores | self.system.notes(examples) | {"examples": len(examples)}
 
 
-def load(workdir: str | os.PathLike, task: str | None = None) -> Trained:
+def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) -> Trained:
     """Returns a trained system.
 
     Args:
         workdir: of `elmo-tf task NAME train`. If it has several seeds, the one with the best dev score is loaded.
         task: the task it has to be for; None: any.
+        **reading: fields of `Reading` that differ from those of the training.
 
     Raises:
         InputError: naming the folder or a file in it, if there is none, it is not complete or for another task.
@@ -130,13 +137,29 @@ def load(workdir: str | os.PathLike, task: str | None = None) -> Trained:
         network = keras.models.load_model(folder / MODEL, compile=False)
     except (OSError, ValueError) as error:
         raise InputError(str(folder / MODEL), "a Keras model", str(error).splitlines()[0]) from None
-    return Trained(kind(recipe, config.labels), network)
+    return Trained(kind(recipe, config.labels, dataclasses.replace(config.reading, **reading)), network)
 
 
-def warn_of_unknown_labels(system: System, known: Sequence[str], examples: Sequence[Example], source: Any) -> None:
-    """Logs the labels of examples that the training data lacks, and that are therefore never predicted."""
-    if unknown := sorted(set(system.labels_of(examples)) - set(known)):
-        _log.warning("warning: labels of %s that the training data lacks: %s", source, ", ".join(unknown))
+def check_labels(system: System, known: Sequence[str], examples: Sequence[Example], source: Any) -> None:
+    """Logs the labels of examples that the training data lacks, and that are therefore never predicted.
+
+    Raises:
+        InputError: if it lacks all of them.
+    """
+    labels = set(system.labels_of(examples))
+    unknown = labels - set(known)
+    if unknown and system.predicts_labels and unknown >= labels - {"O"}:
+        found, trained_on = (_some(sorted(names)) for names in (unknown, set(known) - {"O"}))
+        problem = f"the training data has none of its labels: here {found}, there {trained_on}. Are both files "
+        raise InputError(str(source), problem + "of the same task, with labels in the same column?")
+    if unknown:
+        _log.warning("warning: labels of %s that the training data lacks: %s", source, ", ".join(sorted(unknown)))
+
+
+def _some(labels: Sequence[str]) -> str:
+    """Returns the first labels for a message."""
+    shown = ", ".join(repr(label if len(label) <= _MOST_SHOWN else f"{label[:_MOST_SHOWN]}...") for label in labels[:3])
+    return f"{shown}, ..." if len(labels) > 3 else shown or "none"
 
 
 def save_network(network: keras.Model, folder: pathlib.Path) -> None:

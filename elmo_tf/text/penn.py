@@ -17,11 +17,17 @@ MARK = "\x1f"
 # Punctuation and symbols, of the scripts that put spaces between words.
 _SYMBOLS = (
     "!-/:-@\\[-`{-~\u00a1-\u00a9\u00ab\u00ac\u00ae-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7\u037e\u0387"
-    "\u055a-\u055f\u0589\u058a\u05be\u05c0\u05c3\u05c6\u05f3\u05f4\u060c\u060d\u061b-\u061f\u066a-\u066d\u06d4"
+    "\u055a-\u055f\u0589\u058a\u05be\u05c0\u05c3\u05c6\u05f3\u05f4\u060c\u060d\u061b-\u061f\u066a-\u066d\u06d4\u0964\u0965"
     "\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2100-\u214f\u2190-\u2bff\u2e00-\u2e7f\u3001-\u3003\u3008-\u3020\u3030"
     "\u30fb\ufe10-\ufe19\ufe30-\ufe6b\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\uffe0-\ufffd"
     "\U0001f000-\U0001faff"
 )
+# Ideographs and kana, in the ranges that Unicode reserves for them: each is a token with its sound mark or selector.
+_IDEOGRAPHS = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u3096\u309d-\u309f\u30a1-\u30fa"
+    "\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U0001b000-\U0001b16f\U00020000-\U0003fffd"
+)
+_IDEOGRAPH = f"[{_IDEOGRAPHS}][\u3099\u309a\uff9e\uff9f\ufe00-\ufe0f\U000e0100-\U000e01ef]*"
 # White space and control characters: Unicode's categories Z and Cc, but for MARK.
 _SPACES = "\\x00-\\x1e \\x7f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
@@ -38,7 +44,7 @@ def _others(ranges: str) -> str:
     return others
 
 
-_LETTERS = "A-Za-z" + _others(_SYMBOLS + _SPACES)
+_LETTERS = "A-Za-z" + _others(_SYMBOLS + _SPACES + _IDEOGRAPHS)
 _SYMBOL, _SPACE, _LETTER, _WORD = f"[{_SYMBOLS}]", f"[{_SPACES}]", f"[{_LETTERS}]", f"[0-9{_LETTERS}]"
 _APOSTROPHE = "['\u2019]"
 _HYPHEN = "[-_\u2010\u2011]"
@@ -64,6 +70,7 @@ _TOKEN = "|".join(
         rf"[0-9]+(?:[.,:/][0-9]+)*{_WORD}*(?:{_HYPHEN}{_LETTER}{_WORD}*)*",
         # well-known; O'Brien
         rf"{_LETTER}{_WORD}*(?:(?:{_HYPHEN}|{_APOSTROPHE}){_WORD}+)*",
+        _IDEOGRAPH,
         "\\.\\.\\.+|--+|[\u2014\u2015]+|``|''",
         # Any other symbol. Emoji: with a variation selector or skin tone, several with joiners.
         f"{_SYMBOL}(?:[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|\u200d{_SYMBOL})*",

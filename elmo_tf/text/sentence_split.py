@@ -1,11 +1,12 @@
-"""Sentences of running English text in plain Python, each as its words with their offsets in the text.
+"""Sentences of running text in plain Python, each as its words with their offsets in the text.
 
-The rules are those of `raw_text.break_sentences`, applied to the words of `word_split`.
+The rules are those of `raw_text.break_sentences`, applied to the words of `running_text`.
 """
 
 import re
 
-from elmo_tf.text.word_split import Word, split_words
+from elmo_tf.text import running_text
+from elmo_tf.text.running_text import Word
 
 # A full stop after these does not end a sentence.
 ABBREVIATIONS = (
@@ -14,19 +15,22 @@ ABBREVIATIONS = (
 )
 _ABBREVIATION = re.compile(rf"(?i:{ABBREVIATIONS})|[^\W\d_]")  # or an initial
 _LETTERS = re.compile(r"(?:[A-Za-z]\.){2,}")
-_END = re.compile(r"[.!?\u2026]+")
-_CLOSING = frozenset(["''", *"')]}\u2019\u201d\u00bb"])
+# The marks of Latin script, then of Indic scripts and Arabic; those of Chinese and Japanese need no white space.
+_END = re.compile("[.!?\u2026]+|[\u0964\u0965\u06d4\u061f]")
+_END_WITHOUT_SPACE = re.compile("[\u3002\uff01\uff1f]")
+_CLOSING = frozenset(["''", *"')]}\u2019\u201d\u00bb\u300d\u300f\uff09"])
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
-def split_sentences(text: str) -> list[list[Word]]:
-    """Returns the words of each sentence.
+def split_sentences(text: str, tokenizer: str = "penn") -> list[list[Word]]:
+    """Returns the words of each sentence, split by a tokenizer of `tokenizers.TOKENIZERS`.
 
-    A sentence ends at a blank line, and after `.`, `!` or `?` and closing quotes if white space follows and then no
-    lowercase letter or comma. The full stop of an abbreviation (`Mr.`, `J.`) belongs to its word and ends no sentence.
+    A sentence ends at a blank line, and after `.`, `!`, `?`, a danda, the marks of Arabic or Urdu, and closing quotes
+    if white space follows and then no lowercase letter or comma; after the full-width marks of Chinese and Japanese
+    without white space, too. The full stop of an abbreviation (`Mr.`, `J.`) belongs to its word and ends no sentence.
     """
     sentences: list[list[Word]] = []
-    words = _with_abbreviations(split_words(text))
+    words = _with_abbreviations(running_text.split(text, tokenizer))
     closing = _closing(text, words)
     for place, word in enumerate(words):
         if not place or _ends(text, words, place, closing):
@@ -73,9 +77,13 @@ def _ends(text: str, words: list[Word], place: int, closing: set[int]) -> bool:
     between = text[words[place - 1].end : words[place].start]
     if _EMPTY_LINE.search(between):
         return True
-    if not between or place in closing or words[place].text[0].islower() or words[place].text[0] in ",;:":
+    if place in closing or words[place].text[0].islower() or words[place].text[0] in ",;:":
         return False
     last = place - 1
     while last in closing:
         last -= 1
+    if not between:
+        return bool(_END_WITHOUT_SPACE.fullmatch(words[last].text)) and not _END_WITHOUT_SPACE.match(words[place].text)
+    if _END_WITHOUT_SPACE.fullmatch(words[last].text):
+        return True
     return bool(_END.fullmatch(words[last].text)) and not _LETTERS.fullmatch(words[last].text)

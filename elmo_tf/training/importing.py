@@ -11,6 +11,7 @@ from elmo_tf.errors import InputError, reason
 from elmo_tf.files import staging
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.published import weights as published_weights
+from elmo_tf.published.arrays import Source, guarded
 from elmo_tf.published.options import read_options
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.training import optimizer as optimizers
@@ -52,7 +53,7 @@ def import_checkpoint(
     config = read_options(options, vocab_size=rows)
     bilm = BiLM(config.model, rows)
     optimizer = optimizers.from_config(config.train, bilm)
-    with published_weights.guarded(_WHOLE, prefix):
+    with guarded(_WHOLE, prefix):
         published_weights.assign(_with_our_order(source, lines), _targets(bilm, optimizer))
     return save_new(workdir, config, bilm, vocabulary=words, optimizer=optimizer, step=step)
 
@@ -89,12 +90,12 @@ def save_new(
     return open_workdir(workdir)
 
 
-def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published_weights.Source, int]:
+def _open_checkpoint(prefix: str | os.PathLike) -> tuple[Source, int]:
     """Returns the arrays of the network and the accumulators, and the step."""
     if not pathlib.Path(f"{prefix}.index").is_file():
         raise InputError(str(prefix), "the prefix of a checkpoint's files", f"no file {prefix}.index")
     staging.check_for_tensorflow(prefix)
-    with published_weights.guarded(_WHOLE, prefix):
+    with guarded(_WHOLE, prefix):
         reader = tf.train.load_checkpoint(os.fspath(prefix))
         shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
         if shapes.get("global_step") != ():
@@ -102,10 +103,10 @@ def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published_weights.Sourc
             raise InputError(str(prefix), "global_step, a number", found)
         step = int(reader.get_tensor("global_step"))
     shapes = {name: shape for name, shape in shapes.items() if name.startswith(_SCOPE)}
-    return published_weights.Source(prefix, shapes, reader.get_tensor), step
+    return Source(prefix, shapes, reader.get_tensor), step
 
 
-def _with_our_order(source: published_weights.Source, lines: list[int]) -> published_weights.Source:
+def _with_our_order(source: Source, lines: list[int]) -> Source:
     """Returns the checkpoint with the softmax's first rows, those of the special tokens, in our order."""
 
     def read(name: str) -> np.ndarray:

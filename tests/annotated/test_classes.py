@@ -4,6 +4,7 @@ import pytest
 
 from elmo_tf.annotated import classes
 from elmo_tf.annotated.classes import Classified
+from elmo_tf.annotated.reading import Reading
 from tests.annotated.text_file import assert_refused, write
 
 
@@ -11,6 +12,34 @@ def test_labels_and_tokens_are_read(tmp_path):
     path = write(tmp_path, "good\tIt works .\n\nnot bad\tReally\n")
     assert classes.read_classes(path) == [Classified(["It", "works", "."], "good"), Classified(["Really"], "not bad")]
     assert classes.read_sentences(path) == [Classified(["It", "works", "."]), Classified(["Really"])]
+
+
+TABLE = "sentence\tlabel\nIt works.\t1\nIt doesn't\t0\n"
+ROWS = '{"idx": 0, "text": "It works.", "label": 1}\n{"idx": 1, "text": "It doesn\'t", "label": 0}\n'
+
+
+@pytest.mark.parametrize("text", [TABLE, ROWS, "1\tIt works.\n0\tIt doesn't\n"])
+def test_columns_with_a_header_and_json_have_the_same_sentences(tmp_path, text):
+    path = write(tmp_path, text)
+    expected = [["It", "works", "."], ["It", "does", "n't"]]
+    for labels in ((), ("bad", "good")):
+        found = classes.read_classes(path, Reading(labels=labels))
+        assert found == [
+            Classified(tokens, [*labels, "0", "1"][number]) for tokens, number in zip(expected, (1, 0), strict=True)
+        ]
+    assert [one.tokens for one in classes.read_sentences(path)] == expected
+
+
+def test_a_table_to_predict_needs_no_label_and_a_class_may_be_minus_one(tmp_path):
+    path = write(tmp_path, "index\tsentence\n0\tIt works\n")
+    assert classes.read_sentences(path) == [Classified(["It", "works"])]
+    assert classes.read_classes(write(tmp_path, "-1\tIt works\n"))[0].label == "-1"
+
+
+def test_sentences_are_split_by_the_tokenizer_that_is_asked_for(tmp_path):
+    path = write(tmp_path, "a\tnew\u00a0york, (x)\n")
+    assert classes.read_classes(path, Reading(tokenizer="whitespace"))[0].tokens == ["new\u00a0york,", "(x)"]
+    assert classes.read_classes(path)[0].tokens == ["new", "york", ",", "(", "x", ")"]
 
 
 @pytest.mark.parametrize("line", ["It works", "\tIt works", "good\t "])

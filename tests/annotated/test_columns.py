@@ -1,9 +1,13 @@
 """Files with a token and a tag a line."""
 
+import logging
+
 import pytest
 
 from elmo_tf.annotated import columns
 from elmo_tf.annotated.columns import Tagged
+from elmo_tf.annotated.reading import Reading
+from elmo_tf.errors import InputError
 from tests.annotated.text_file import assert_refused, write
 
 
@@ -18,21 +22,109 @@ def test_columns_with_tabs_or_spaces_become_iob2(tmp_path):
 def test_a_column_of_conll_2003_is_chosen(tmp_path):
     path = write(tmp_path, "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n")
     assert columns.read_columns(path) == [Tagged(["EU", "rejects"], ["B-ORG", "O"])]
-    assert columns.read_columns(path, column=2) == [Tagged(["EU", "rejects"], ["B-NP", "B-VP"])]
-    assert_refused(lambda path: columns.read_columns(path, column=1), path, ".*, found 'EU NNP I-NP I-ORG'", line=3)
+    for column in (2, -2):
+        found = columns.read_columns(path, Reading(tag_column=column))
+        assert found == [Tagged(["EU", "rejects"], ["B-NP", "B-VP"])]
+    assert columns.read_columns(path, Reading(token_column=1))[0].tokens == ["NNP", "VBZ"]
+    wrong = Reading(tag_column=1)
+    assert_refused(lambda path: columns.read_columns(path, wrong), path, ".*, found 'EU NNP I-NP I-ORG'", line=3)
 
 
 def test_white_space_around_columns_or_in_a_token_is_dropped(tmp_path):
     path = write(tmp_path, "1\u00a0000 B-X \nEUR\tI-X \n")
     assert columns.read_columns(path) == [Tagged(["1000", "EUR"], ["B-X", "I-X"])]
     path = write(tmp_path, "New B-LOC x\nYork I-LOC y\n")
-    assert columns.read_tokens(path, column=1) == [Tagged(["New", "York"])]
+    assert columns.read_tokens(path) == [Tagged(["New", "York"])]
+
+
+UNIVERSAL = """# sent_id = a-1
+# text = Ana lives in the U.S.
+1\tAna\tB-PER\t-\tx
+2\tlives\tO\t-\t-
+3-4\tinthe\t_\t-\t-
+3\tin\tO\t-\t-
+4\tthe\tO\t-\t-
+5\tU.S.\tB-LOC\t-\tx
+
+# text = B-12
+1\tNo\tO\t-\t-
+"""
+GERMEVAL = "#\thttp://example.org/\t[2010-01-01]\n1\tAna\tB-PER\tO\n2\tlebt\tO\tB-LOC\n"
+MULTICONER = "# id 5239d808\tdomain=en\nana _ _ B-PER\nsat _ _ O\n\n# id 1f3a\tdomain=en\n# _ _ O\n"
+WIKIANN = "en:Ana\tB-PER\nen:sat\tO\n\nen::\tO\n"
+HEADER = "id,x\tword\tner\tsource\n0\tAna\tB-PER\tO\n0\tsat\tO\tO\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (UNIVERSAL, [(["Ana", "lives", "in", "the", "U.S."], ["B-PER", "O", "O", "O", "B-LOC"]), (["No"], ["O"])]),
+        (GERMEVAL, [(["Ana", "lebt"], ["B-PER", "O"])]),
+        (MULTICONER, [(["ana", "sat"], ["B-PER", "O"]), (["#"], ["O"])]),
+        (WIKIANN, [(["Ana", "sat"], ["B-PER", "O"]), ([":"], ["O"])]),
+        (HEADER, [(["Ana", "sat"], ["B-PER", "O"])]),
+        ("B-PER Ana\nO sat\n", [(["Ana", "sat"], ["B-PER", "O"])]),
+    ],
+    ids=["universal", "germeval", "multiconer", "wikiann", "header", "tags first"],
+)
+def test_columns_are_found_in_files_as_they_are_published(tmp_path, caplog, text, expected):
+    caplog.set_level(logging.INFO, "elmo_tf")
+    path = write(tmp_path, text)
+    given = Reading(token_column="word", tag_column="ner") if text == HEADER else Reading()
+    found = columns.read_columns(path, given)
+    assert [(one.tokens, one.labels) for one in found] == expected
+    (record,) = caplog.records
+    assert "tokens in column " in record.getMessage()
+    # `predict` reads the same sentences.
+    assert columns.has_columns(path, given)
+    assert columns.read_tokens(path, given) == [Tagged(tokens) for tokens, _ in expected]
+
+
+def test_columns_that_can_be_read_in_two_ways_are_refused_with_both(tmp_path):
+    path = write(tmp_path, "Ana B-PER B-X x\nsat O O y\n")
+    message = r"several columns could have the tags: line 1 has 'B-PER' \(--tag-column 1\) or 'B-X' \(--tag-column 2\)$"
+    with pytest.raises(InputError, match=message):
+        columns.read_columns(path)
+    with pytest.raises(InputError, match=r"could have the tokens: .*'Ana' \(--token-column 1\) or 'x' \(--token-"):
+        columns.read_columns(write(tmp_path, "B-PER Ana x\nO sat y\n"))
+    with pytest.raises(InputError, match=r"no column is called 'tag'; the first line has Ana, B-PER$"):
+        columns.read_columns(write(tmp_path, "Ana B-PER\n"), Reading(tag_column="tag"))
+
+
+ODD = "Ana\tB-PER\t\n\tO\nsat\tO\n\n\ufeff\nRome\tB-LOC\n"
+
+
+def test_odd_lines_are_left_out_and_said_once_or_refused(tmp_path, caplog):
+    path = write(tmp_path, ODD)
+    found = columns.read_columns(path)
+    assert found == [Tagged(["Ana", "sat"], ["B-PER", "O"]), Tagged(["Rome"], ["B-LOC"])]
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message.startswith(f"warning: {path}: 3 odd lines: line 5 (a byte order mark: ignored), line 1 (a tab at ")
+    with pytest.raises(InputError, match=r"line 5: a byte order mark; without --strict it is ignored$"):
+        columns.read_columns(path, Reading(strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GERMEVAL, GERMEVAL.replace("B-PER\tO", "B-X\tO").replace("lebt\tO", "lebt\tB-Y")),
+        (ODD, "Ana\tB-X\t\n\tO\nsat\tB-Y\n\n\nRome\tB-Z\n"),
+        ("EU NNP I-ORG\nmet VB O\n", "EU NNP B-X\nmet VB B-Y\n"),
+        ("Ana\nsat\n\nRome\n", "Ana\tB-X\nsat\tB-Y\n\nRome\tB-Z\n"),
+    ],
+)
+def test_tags_are_written_into_the_columns_and_nothing_else_changes(tmp_path, text, expected):
+    path = write(tmp_path, text)
+    tags = [["B-X", "B-Y"], ["B-Z"]][: len(columns.read_tokens(path))]
+    assert "".join(f"{line}\n" for line in columns.with_tags(path, Reading(), tags)) == expected
 
 
 def test_bioul_is_recognized_and_becomes_iob2(tmp_path):
     path = write(tmp_path, "a U-X\nb B-X\nc I-X\nd L-X\ne O\n\nf S-Y\ng B-Y\nh E-Y\n")
     labels = [sentence.labels for sentence in columns.read_columns(path)]
     assert labels == [["B-X", "B-X", "I-X", "I-X", "O"], ["B-Y", "B-Y", "I-Y"]]
+    path = write(tmp_path, "\u738b B-N\n\u5c0f M-N\n\u660e E-N\n\u8bf4 O\n\na W-N\n")
+    assert [sentence.labels for sentence in columns.read_columns(path)] == [["B-N", "I-N", "I-N", "O"], ["B-N"]]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +132,7 @@ def test_bioul_is_recognized_and_becomes_iob2(tmp_path):
     [
         ("a O\nb\n", "a token and a tag, O, B-.* or I-.*, found 'b'", 2),
         ("a PER\n", "a token and a tag, .*, found 'a PER'", 1),
-        ("\u00a0 O\n", "a token and a tag, .*, found '.*'", 1),
+        ("\u00a0\tO\n", "at least one sentence, found none", None),
         ("a B-\n", "a token and a tag, .*, found 'a B-'", 1),
         ("-DOCSTART- O\n", "at least one sentence, found none", None),
         ("a U-X\n\nb B-X\nc O\n", "tags in an order that BIOUL allows, found 'c O'", 4),
@@ -53,33 +145,39 @@ def test_a_line_without_a_tag_that_fits_is_refused(tmp_path, text, message, line
 @pytest.mark.parametrize(
     "text",
     [
-        "New York\nis big\n",
         "New B-LOC\nYork I-LOC\n\nis O\nbig O\n",
         "-DOCSTART- -X- O O\n\nNew a b B-LOC\nYork a b I-LOC\n\nis a b O\nbig a b O\n",
         "New\nYork\n\nis\nbig\n",
         "-DOCSTART-\n\nNew\t\nYork\t\n\nis\nbig\n",
-        "New\tYork\t\n is\u00a0big\n",
     ],
 )
-def test_tokens_are_read_from_lines_or_columns(tmp_path, text):
-    assert columns.read_tokens(write(tmp_path, text)) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
+def test_tokens_are_read_from_columns(tmp_path, text):
+    path = write(tmp_path, text)
+    assert columns.has_columns(path)
+    assert columns.read_tokens(path) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
 
 
 @pytest.mark.parametrize(
     "text",
     [
+        "New York\nis big\n",
+        "New\tYork\t\n is\u00a0big\n",
         "We drove along I-95\n",
         "He takes vitamin B-12\nShe lives near I-95\n",
         "My blood type is O\n",
         "Mine is O\n\nWhose is B-positive\n\nNobody knows\n",
+        "The word is a label\nno other tag is here\n",
+        "# is a hash\n1 is a number\n",
     ],
 )
-def test_sentences_that_end_as_tags_do_are_sentences(tmp_path, text):
-    expected = [Tagged(line.split()) for line in text.splitlines() if line]
-    assert columns.read_tokens(write(tmp_path, text)) == expected
+def test_sentences_have_no_columns_even_if_they_end_as_tags_do(tmp_path, text):
+    assert not columns.has_columns(write(tmp_path, text))
 
 
 def test_all_lines_decide_where_the_first_block_has_one_token_and_columns_need_all_their_tags(tmp_path):
-    assert columns.read_tokens(write(tmp_path, "Rome B-LOC\n\nParis B-LOC\n")) == [Tagged(["Rome"]), Tagged(["Paris"])]
+    path = write(tmp_path, "Rome B-LOC\n\nParis B-LOC\n")
+    assert columns.has_columns(path)
+    assert columns.read_tokens(path) == [Tagged(["Rome"]), Tagged(["Paris"])]
     path = write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig")
+    assert columns.has_columns(path)
     assert_refused(columns.read_tokens, path, ".*, found 'big'", line=5)

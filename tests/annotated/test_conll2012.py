@@ -26,6 +26,12 @@ def test_brackets_become_mentions_of_words_counted_through_the_document(tmp_path
     assert second.clusters == [[(0, 1)]]
 
 
+def test_bars_between_brackets_are_optional_and_clusters_may_have_names(tmp_path):
+    text = "#begin document (a);\na 0 0 b (1(2\na 0 1 c (e3)2)\na 0 2 d 1)(12(e3)\na 0 3 e 12)\n"
+    (found,) = conll2012.read_documents(write(tmp_path, text))
+    assert found.clusters == [[(1, 2), (2, 3)], [(0, 2)], [(0, 3)], [(2, 4)]]
+
+
 SPOKEN = """#begin document (GUM_court_a); part 0
 a	0	0	I	-	-	-	-	-	Bo	-	(1)
 a	0	1	see	-	-	-	-	-	-	-	

@@ -2,10 +2,12 @@
 
 import gzip
 import lzma
+import zipfile
 
 import pytest
 
 from elmo_tf.annotated import numbered_lines
+from elmo_tf.errors import InputError
 from tests.annotated.text_file import assert_refused, write
 
 
@@ -30,3 +32,24 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     for name, message in messages.items():
         assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / name, message)
     assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / "latin1", "UTF-8, found ", line=2)
+
+
+def test_archives_of_several_files_are_refused_with_what_to_do(tmp_path):
+    with zipfile.ZipFile(tmp_path / "several.zip", "w") as archive:
+        archive.writestr("a.txt", "a")
+        archive.writestr("b.txt", "b")
+    (tmp_path / "folder.tar.gz").write_bytes(gzip.compress(b"a"))
+    (tmp_path / "other.zip").write_bytes(b"no archive")
+    messages = {
+        "several.zip": r"a zip archive of 2 files: unpack it and give one \(a.txt, b.txt\)$",
+        "folder.tar.gz": r"an archive of files: unpack it \(tar -xf .*\) and give the file that you want$",
+        "other.zip": "expected a readable file, found File is not a zip file$",
+    }
+    for name, message in messages.items():
+        with pytest.raises(InputError, match=f"^{tmp_path / name}: {message}"):
+            list(numbered_lines.lines(tmp_path / name))
+
+
+def test_a_byte_order_mark_inside_a_joined_file_is_dropped(tmp_path):
+    path = write(tmp_path, "\ufeffa\n\ufeff\n\ufeffb\n")
+    assert [line.text for line in numbered_lines.lines(path)] == ["a", "", "b"]

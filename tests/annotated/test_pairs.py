@@ -6,6 +6,8 @@ import pytest
 
 from elmo_tf.annotated import pairs
 from elmo_tf.annotated.pairs import Pair
+from elmo_tf.annotated.reading import Reading
+from elmo_tf.errors import InputError
 from tests.annotated.text_file import assert_refused, write
 
 EXPECTED = [Pair(["Anna", "did", "n't", "sleep", "."], ["Anna", "'s", "awake"], "entailment")]
@@ -33,6 +35,48 @@ def test_jsonl_with_or_without_parses(tmp_path):
 )
 def test_columns_by_their_names_or_in_order(tmp_path, text):
     assert pairs.read_pairs(write(tmp_path, text)) == EXPECTED
+
+
+# Columns, and which of them are the sentences and the label.
+HEADERS = {
+    ("gold_label", "sentence1", "sentence2"): ("sentence1", "sentence2", "gold_label"),
+    ("premise", "hypothesis", "label"): ("premise", "hypothesis", "label"),
+    ("index", "sentence1", "sentence2", "label"): ("sentence1", "sentence2", "label"),
+    ("index", "question", "sentence", "label"): ("question", "sentence", "label"),
+    ("id", "qid1", "qid2", "question1", "question2", "is_duplicate"): ("question1", "question2", "is_duplicate"),
+}
+
+
+@pytest.mark.parametrize("names", HEADERS)
+def test_the_names_of_published_data_sets_are_known_in_tables_and_json(tmp_path, names):
+    row = dict.fromkeys(names, "7") | dict(
+        zip(HEADERS[names], ("Anna didn't sleep.", "Anna's awake", "0"), strict=True)
+    )
+    table = "\t".join(row) + "\n" + "\t".join(row.values()) + "\n"
+    numbers = row | {HEADERS[names][2]: 0}
+    unknown = row | {HEADERS[names][2]: -1}
+    for text in (table, json.dumps(numbers) + "\n" + json.dumps(unknown)):
+        path = write(tmp_path, text)
+        assert pairs.read_pairs(path, Reading(labels=("entailment", "other"))) == EXPECTED
+        assert [pair.label for pair in pairs.read_pairs(path)] == ["0"]
+
+
+def test_a_number_without_a_name_is_refused(tmp_path):
+    path = write(tmp_path, json.dumps(snli(gold_label=2)))
+    with pytest.raises(InputError, match=f"^{path}, line 1: label 2 has no name: --labels gives 1, counted from 0$"):
+        pairs.read_pairs(path, Reading(labels=("entailment",)))
+
+
+def test_brackets_of_parses_are_those_of_the_text_and_words_end_at_white_space_of_ascii_alone(tmp_path):
+    parses = {"sentence1_binary_parse": "( -LRB- ( x\u00a0y -RRB- ) )", "sentence2_binary_parse": "( a )"}
+    (pair,) = pairs.read_pairs(write(tmp_path, json.dumps(snli(**parses))))
+    assert pair.premise == ["(", "xy", ")"]
+
+
+def test_combining_marks_stay_with_their_letters(tmp_path):
+    text = "gold_label\tsentence1\tsentence2\nneutral\tयह नीली किताब है ।\tcafe\u0301 noir\n"
+    (pair,) = pairs.read_pairs(write(tmp_path, text))
+    assert (len(pair.premise), pair.hypothesis) == (5, ["cafe\u0301", "noir"])
 
 
 def test_pairs_alone_need_no_label(tmp_path):

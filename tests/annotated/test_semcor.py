@@ -21,13 +21,13 @@ def test_semcor_has_words_documents_and_senses(tmp_path):
     assert (first.document, second.document) == ("a/one", "a/two")
     assert first.tokens == ["The", "grand", "jury", "recent"]
     assert first.uses == [
-        (1, 3, "grand_jury%1", "grand_jury%1:14:00::"),
+        (1, 3, "grand_jury%1", "grand_jury%1:14:00::", ()),
         # A satellite is an adjective.
-        (3, 4, "recent%3", "recent%5:00:00:past:00"),
+        (3, 4, "recent%3", "recent%5:00:00:past:00", ()),
     ]
     assert second.tokens == ["_", "played"]
     # The first of two senses.
-    assert second.uses == [(1, 2, "play%2", "play%2:33:00::")]
+    assert second.uses == [(1, 2, "play%2", "play%2:33:00::", ())]
 
 
 def test_first_senses_are_those_with_number_one(tmp_path):

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from elmo_tf.annotated import squad
+from elmo_tf.annotated.reading import Reading
 from elmo_tf.annotated.squad import Answer
 from elmo_tf.errors import InputError
 from tests.annotated.text_file import assert_refused, write
@@ -25,7 +26,7 @@ def row(text: str, start: int, name: str = "q1", **changes) -> dict:
 
 def test_questions_have_paragraph_tokens_and_answers(tmp_path):
     (found,) = squad.read_questions(write(tmp_path, article(row("1990", 11)), "file.json.xz"))
-    tokens = 'Anna ( born 1990 \u2013 91 ) did n\u2019t like " New - York " .'
+    tokens = 'Anna ( born 1990 - 91 ) did n\'t like " New - York " .'
     assert (" ".join(found.paragraph.tokens), found.tokens) == (tokens, ["Who", "?"])
     assert (found.text, found.id, found.answers) == ("Who?", "q1", (Answer("1990", 11),))
 
@@ -50,6 +51,45 @@ def test_answers_are_cut_from_the_text_as_it_stands():
                 assert paragraph.covering(answer) == (first, last)
 
 
+# Paragraphs and their answers in six scripts. Each answer begins and ends where a word of the language does.
+SCRIPTS = {
+    "latin": ("The 24-year-old (Zoë) sat in cafe\u0301 X.", ["24", "Zoë", "cafe\u0301 X"]),
+    "devanagari": (
+        "यह नीली किताब है। 1990 में",
+        ["नीली किताब", "है", "1990"],
+    ),
+    "tamil": (
+        "வணக்கம் உலகம்.",
+        ["உலகம்"],
+    ),
+    "arabic": (
+        "ولد في مكة، عام 570؟ بــغورو.",
+        ["مكة", "عام 570", "غورو"],
+    ),
+    "han": (
+        "小明在南京大學讀書\uff0c1990年。",
+        ["南京大學", "讀書", "1990年"],
+    ),
+    "kana": (
+        "東京タワーに行きました。",
+        ["東京タワー", "行き"],
+    ),
+    "cyrillic": (
+        "Анна жила в Нью-Йорке (1990\u201391).",
+        ["Нью", "1990", "91"],
+    ),
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_spans_of_words_can_give_every_answer_in_each_script(script):
+    context, answers = SCRIPTS[script]
+    paragraph = squad.paragraph_of(context)
+    for text in answers:
+        answer = Answer(text, context.index(text))
+        assert paragraph.text_of(*paragraph.covering(answer)) == answer
+
+
 def test_an_answer_that_is_not_at_its_place_is_left_out(tmp_path, caplog):
     caplog.set_level(logging.WARNING, "elmo_tf")
     both = [{"text": "born", "answer_start": 6}, {"text": "Boris", "answer_start": 0}]
@@ -57,6 +97,8 @@ def test_an_answer_that_is_not_at_its_place_is_left_out(tmp_path, caplog):
     (found,) = squad.read_questions(write(tmp_path, article(*rows)))
     assert (found.id, found.answers) == ("q2", (Answer("born", 6),))
     assert "3 answers that are not at their answer_start, 3 of 4 questions" in caplog.text
+    with pytest.raises(InputError, match=r"question q1: no answer, or one that is not at its answer_start$"):
+        squad.read_questions(write(tmp_path, article(*rows)), Reading(strict=True))
 
 
 def test_questions_are_asked_without_answers_in_two_formats(tmp_path):
@@ -69,6 +111,32 @@ def test_questions_are_asked_without_answers_in_two_formats(tmp_path):
     path = write(tmp_path, "\n".join(map(json.dumps, lines)) + "\n\n")
     assert squad.read_questions_without_answers(path) == asked
     assert [(one.id, one.text, one.answers) for one in asked] == [("q1", "Who?", ()), ("q2", "When?", ())]
+
+
+def test_questions_without_an_answer_are_those_that_a_file_says_have_none(tmp_path):
+    impossible = row("", 0, "q2", answers=[], is_impossible=True, plausible_answers=[{"text": "a", "answer_start": 0}])
+    found = squad.read_questions(write(tmp_path, article(row("born", 6), impossible, row("x", 0, "q3", answers=[]))))
+    assert [(one.id, one.answers, one.is_impossible) for one in found] == [
+        ("q1", (Answer("born", 6),), False),
+        ("q2", (), True),
+    ]
+
+
+ROWS = [
+    {"id": "q1", "question": "Who?", "context": CONTEXT, "answers": {"text": ["born", "Anna"], "answer_start": [6, 0]}},
+    {"id": "q2", "question": "Why?", "context": CONTEXT, "answers": {"text": [], "answer_start": []}},
+]
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.parquet"])
+def test_rows_of_hugging_face_have_lists_of_answers(tmp_path, name):
+    path = write(tmp_path, "\n".join(map(json.dumps, ROWS)), name)
+    if name.endswith("parquet"):
+        pyarrow = pytest.importorskip("pyarrow.parquet")
+        pyarrow.write_table(pytest.importorskip("pyarrow").Table.from_pylist(ROWS), path)
+    first, second = squad.read_questions(path)
+    assert first.answers == (Answer("born", 6), Answer("Anna", 0))
+    assert (second.id, second.answers, second.is_impossible) == ("q2", (), True)
 
 
 @pytest.mark.parametrize(

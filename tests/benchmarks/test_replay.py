@@ -9,6 +9,7 @@ import tensorflow as tf
 from benchmarks import replay_reference
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.published import weights as published_weights
+from elmo_tf.published.arrays import Source
 from elmo_tf.published.options import parse_options
 from elmo_tf.records.windows import Window
 from elmo_tf.training.step import Trainer
@@ -34,7 +35,7 @@ def record() -> dict[str, np.ndarray]:
     trace = {"options": np.array(json.dumps(options))} | {f"init/{name}:0": drawn[name] for name in names}
     strategy = tf.distribute.MirroredStrategy(["CPU:0"])
     trainer = Trainer(strategy, config.train, lambda: BiLM(config.model, VOCAB_SIZE))
-    source = published_weights.Source("drawn", {name: drawn[name].shape for name in names}, drawn.__getitem__)
+    source = Source("drawn", {name: drawn[name].shape for name in names}, drawn.__getitem__)
     ours = published_weights.names(trainer.bilm)
     published_weights.assign(source, {name.checkpoint: (name.variable, name.shape) for name in ours})
     random, results = np.random.default_rng(0), []

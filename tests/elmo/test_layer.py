@@ -12,15 +12,16 @@ from elmo_tf.errors import InputError
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.token_mask import TokenMask
+from elmo_tf.reference import scalar_mix
 from elmo_tf.savedmodel import checksums
-from tests import checks, reference
+from tests import checks, float64
 from tests.elmo.sentences import LENGTHS, MASK, SENTENCES, TOKENS
 from tests.helpers import MICRO, batch_char_ids
 
 
 def expected_layers(savedmodel, sentence: list[bytes]) -> np.ndarray:
     """The layers of one sentence in float64, `(num_layers, time, dim)`."""
-    return reference.layers(reference.weights_of(savedmodel.bilm), MICRO, sentence)
+    return float64.layers(float64.weights_of(savedmodel.bilm), MICRO, sentence)
 
 
 def assert_vectors(found, savedmodel, parameters, gamma=1.0, normalize=False):
@@ -32,7 +33,7 @@ def assert_vectors(found, savedmodel, parameters, gamma=1.0, normalize=False):
             if normalize:
                 layers = layers - layers.mean(-1, keepdims=True)
                 layers /= np.sqrt(np.square(layers).mean(-1, keepdims=True) + 1e-6)
-            wanted = reference.scalar_mix(layers, np.array(parameters, np.float64), gamma)
+            wanted = scalar_mix(layers, np.array(parameters, np.float64), gamma)
             np.testing.assert_allclose(found[row, : len(sentence)], wanted, **checks.TOLERANCE)
         assert not np.any(found[row, len(sentence) :])
 
@@ -77,16 +78,15 @@ def test_boundaries_are_returned_with_what_both_directions_make_of_them(savedmod
     np.testing.assert_allclose(empty, layer(tf.constant([[""], [""]]))[:, :2], **checks.TOLERANCE)
     vectors = layer(TOKENS)
     np.testing.assert_array_equal(vectors._keras_mask, np.arange(8) < np.array(LENGTHS)[:, None] + 2)
-    weights = reference.weights_of(savedmodel.bilm)
+    weights = float64.weights_of(savedmodel.bilm)
     for row, sentence in enumerate(SENTENCES):
         length = len(sentence)
         np.testing.assert_allclose(vectors[row, 1 : length + 1], plain_vectors[row, :length], **checks.TOLERANCE)
         assert not np.any(vectors[row, length + 2 :])
-        ids = [reference.encode(token) for token in [b"<S>", *sentence, b"</S>"]]
-        tokens = np.stack([reference.char_cnn(weights, one) for one in ids])
-        states = reference.zero_states(MICRO)
-        ahead, _ = reference.direction(tokens, states, weights.lstms[0], MICRO)
-        back, _ = reference.direction(tokens[::-1], states, weights.lstms[1], MICRO)
+        ids = [float64.encode(token) for token in [b"<S>", *sentence, b"</S>"]]
+        tokens = float64.char_cnn(weights, MICRO.char_cnn, ids)
+        ahead, _ = float64.direction(weights, MICRO, 0, ids)
+        back, _ = float64.direction(weights, MICRO, 1, ids[::-1])
         layers = [np.tile(tokens, 2), *(np.concatenate([a, b[::-1]], -1) for a, b in zip(ahead, back, strict=True))]
         np.testing.assert_allclose(vectors[row, : length + 2], np.mean(layers, 0), **checks.TOLERANCE)
 

@@ -69,5 +69,5 @@ def test_what_the_layer_does_not_take_is_named(savedmodel, layer):
         layer("a sentence")
     with pytest.raises(InputError, match=r"has to begin with keras.Input\(\(\), dtype='string'\)"):
         keras.Sequential([layer, keras.layers.Dense(2)])(tf.constant(TEXT))
-    with pytest.raises(InputError, match=r"^tokenizer: expected None or one of whitespace, .*, found 'moses'$"):
+    with pytest.raises(InputError, match=r"^tokenizer: expected one of whitespace, .*, found 'moses'$"):
         elmo_tf.ELMo(savedmodel.path, tokenizer="moses")

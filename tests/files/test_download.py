@@ -12,7 +12,7 @@ import time
 import pytest
 
 from elmo_tf.errors import InputError
-from elmo_tf.files import download
+from elmo_tf.files import download, intact
 from elmo_tf.files.progress import ProgressLine
 from tests.files.file_server import serve
 
@@ -68,7 +68,7 @@ def test_a_file_of_unknown_size_and_checksum_is_as_long_as_the_server_says_and_r
     server.cuts = [0, 150_000]
     fetch(server, path, None, None)
     assert server.ranges == [None, None, "bytes=150000-"]
-    download.check(path, None, None)
+    intact.check(path, None, None)
 
 
 def test_it_continues_as_long_as_bytes_arrive(server, path):
@@ -218,7 +218,7 @@ def test_progress_shows_megabytes_speed_and_time_left(monkeypatch, capsys):
     monkeypatch.setattr(ProgressLine, "due", lambda _: True)
     monkeypatch.setattr(ProgressLine, "show", lambda _, text: print(text))
     monkeypatch.setattr(time, "monotonic", lambda: next(now))
-    with download.ByteProgress("downloading", 1_792_209_805, 992_209_805) as progress:
+    with intact.ByteProgress("downloading", 1_792_209_805, 992_209_805) as progress:
         progress.show(1_032_209_805)
     lines = capsys.readouterr().out.splitlines()
     assert lines == ["downloading 992/1,792 MB", "downloading 1,032/1,792 MB  10.0 MB/s  0:01:16 left"]
@@ -226,5 +226,5 @@ def test_progress_shows_megabytes_speed_and_time_left(monkeypatch, capsys):
 
 def test_work_that_takes_only_a_moment_shows_nothing(path, capsys):
     path.write_bytes(CONTENT)
-    download.check(path, *KNOWN)
+    intact.check(path, *KNOWN)
     assert capsys.readouterr().err == ""

@@ -10,7 +10,7 @@ from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
 from elmo_tf.model import bilm as bilm_lib
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.records.windows import Windows
-from tests import checks, helpers, reference
+from tests import checks, float64, helpers
 from tests.helpers import MICRO, batch_char_ids, char_ids_of
 
 NASTY = [
@@ -43,13 +43,13 @@ def records(tmp_path_factory):
 @pytest.mark.parametrize("config", [MICRO, CLIPPED, ANOTHER], ids=["micro", "clipped", "another"])
 def test_layers_equal_the_reference(config):
     bilm = _bilm(config)
-    weights = reference.weights_of(bilm)
+    weights = float64.weights_of(bilm)
     layers, mask = bilm(batch_char_ids(NASTY))
     assert layers.shape == (8, config.lstm.num_layers + 1, 9, 2 * config.lstm.projection_dim)
     assert layers.dtype == tf.float32
     for sentence, values, real in zip(NASTY, layers, mask, strict=True):
         np.testing.assert_array_equal(real, np.arange(9) < len(sentence))
-        expected = reference.layers(weights, config, sentence)
+        expected = float64.layers(weights, config, sentence)
         np.testing.assert_allclose(values[:, : len(sentence)], expected, **checks.TOLERANCE)
         assert not np.any(values[:, len(sentence) :])
 
@@ -79,7 +79,7 @@ def _cut(records, batch_size, unroll_steps):
 @pytest.mark.parametrize("config", [MICRO, ANOTHER], ids=["micro", "another"])
 def test_losses_equal_the_reference_on_whole_streams(records, config, training):
     bilm = _bilm(config, len(records.vocabulary))
-    weights = reference.weights_of(bilm)
+    weights = float64.weights_of(bilm)
     windows = _cut(records, 2, 5)
     assert len(windows) >= 3
     assert not windows[-1].mask.all()
@@ -89,7 +89,7 @@ def test_losses_equal_the_reference_on_whole_streams(records, config, training):
         ids = np.concatenate([char_ids_of(window, direction) for window in windows], 1)
         targets = np.concatenate([getattr(window, f"{direction}_targets") for window in windows], 1)
         for row in range(2):
-            expected = reference.direction_losses(weights, config, number, ids[row], targets[row])
+            expected = float64.direction_losses(weights, config, number, ids[row], targets[row])
             np.testing.assert_allclose(losses[number][row][mask[row]], expected[mask[row]], **checks.TOLERANCE)
         assert not losses[number][~mask].any()
 

@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf.config import CharCNNConfig
 from elmo_tf.model import char_cnn
 from elmo_tf.model.char_cnn import CharCNN
+from elmo_tf.reference import HIGHWAY
 from elmo_tf.text import char_ids as char_ids_lib
-from tests import checks, reference
+from tests import checks, float64
 
 FILTERS = ((1, 4), (2, 6), (3, 8))
 TOKENS = [b"the", b"", b"a", b"x" * 60, b"<S>", "naïve".encode(), b"the", b"12345678", b"123456789", b"y" * 46]
@@ -21,8 +23,18 @@ def _layer(num_highway=2, activation="relu", output_dim=5, filters=FILTERS, prod
 
 
 def _reference(layer, ids):
-    weights = reference.Weights(**reference.weights_of_char_cnn(layer), lstms=[], softmax=None)
-    return np.stack([reference.char_cnn(weights, one, layer.activation) for one in ids])
+    highways = {f"{one.name}/{variable.name}": variable for one in layer.highways for variable in one.variables}
+    projection = {} if layer.projection is None else {"projection/kernel": layer.projection.kernel}
+    projection |= {} if layer.projection is None else {"projection/bias": layer.projection.bias}
+    own = {variable.name: variable for variable in [layer.embedding, *layer.kernels, *layer.biases]}
+    weights = {name: np.asarray(variable, np.float64) for name, variable in (own | highways | projection).items()}
+    return _vectors(layer, weights, ids)
+
+
+def _vectors(layer, weights, ids):
+    """The vectors of tokens in float64, given the layer's weights by name."""
+    config = CharCNNConfig(4, layer.filters, layer.num_highway, layer.activation)
+    return float64.char_cnn({f"char_cnn/{name}": array for name, array in weights.items()}, config, ids)
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
@@ -30,7 +42,7 @@ def _reference(layer, ids):
 @pytest.mark.parametrize("num_highway", [0, 2])
 def test_values_equal_the_reference(num_highway, output_dim, activation):
     layer = _layer(num_highway, activation, output_dim)
-    ids = np.array([reference.encode(token) for token in TOKENS], np.int32)
+    ids = np.array([float64.encode(token) for token in TOKENS], np.int32)
     outputs = layer(ids)
     assert outputs.shape == (len(TOKENS), output_dim)
     assert outputs.dtype == tf.float32
@@ -95,10 +107,10 @@ def test_gradients_equal_differences_in_float64():
     found = checks.gradients(layer, lambda: tf.reduce_sum(layer(ids) * upstream.astype(np.float32)))
 
     def loss(embedding, *rest):
-        pairs, highway, projection = rest[:6], rest[6:10], rest[10:]
-        convolutions = list(zip(pairs[::2], pairs[1::2], strict=True))
-        weights = reference.Weights(embedding, convolutions, [highway], projection, [], None)
-        return np.sum(np.stack([reference.char_cnn(weights, one) for one in ids]) * upstream)
+        names = [f"{name}_{n}" for n in range(3) for name in ("kernel", "bias")]
+        names += [f"highway_0/{name}" for name in HIGHWAY] + ["projection/kernel", "projection/bias"]
+        weights = {"embedding": embedding, **dict(zip(names, rest, strict=True))}
+        return np.sum(_vectors(layer, weights, ids) * upstream)
 
     arrays = [np.asarray(variable, np.float64) for variable in layer.trainable_variables]
     checks.assert_gradients(loss, arrays, found)

@@ -4,7 +4,8 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.model.highway import Highway
-from tests import checks, reference
+from elmo_tf.reference import highway
+from tests import checks
 
 
 def test_values_equal_the_reference_and_one_step_changes_every_weight():
@@ -16,6 +17,6 @@ def test_values_equal_the_reference_and_one_step_changes_every_weight():
     names = ("gate_kernel", "gate_bias", "transform_kernel", "transform_bias")
     outputs = layer(inputs)
     assert outputs.dtype == tf.float32
-    expected = reference.highway(inputs, *(np.asarray(getattr(layer, name), np.float64) for name in names))
+    expected = highway(inputs, *(np.asarray(getattr(layer, name), np.float64) for name in names))
     np.testing.assert_allclose(outputs, expected, **checks.TOLERANCE)
     assert checks.unchanged_by_a_step(layer, lambda: tf.reduce_sum(layer(inputs) ** 2)) == []

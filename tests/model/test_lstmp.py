@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.model.lstmp import LSTMP
-from tests import checks, reference
+from tests import checks, float64
 
 BATCH, TIME, INPUT_DIM, UNITS, PROJECTION_DIM = 3, 20, 5, 12, 7
 
@@ -35,8 +35,8 @@ def _inputs(layer):
 
 
 def _reference(layer, inputs, state):
-    weights = reference.weights_of_lstmp(layer)
-    outputs, final = reference.lstmp(inputs.swapaxes(0, 1), state, *weights, layer.cell_clip, layer.proj_clip)
+    weights = float64.weights_of_lstmp(layer)
+    outputs, final = float64.lstmp(inputs.swapaxes(0, 1), state, *weights, layer.cell_clip, layer.proj_clip)
     return outputs.swapaxes(0, 1), final
 
 
@@ -87,7 +87,7 @@ def test_gradients_equal_differences_in_float64(kind, training):
 
     def reference_loss(inputs, cell, recurrent, *weights):
         weights = (*weights, None)[:3]
-        outputs, final = reference.lstmp(
+        outputs, final = float64.lstmp(
             inputs.swapaxes(0, 1), (cell, recurrent), *weights, layer.cell_clip, layer.proj_clip
         )
         return total(outputs.swapaxes(0, 1), final, np.sum)

@@ -8,7 +8,7 @@ from elmo_tf.model.kernels import lstmp_packed
 from elmo_tf.model.kernels import products as products_of
 from elmo_tf.model.kernels.packing import pack
 from elmo_tf.model.lstmp import LSTMP
-from tests import checks, reference
+from tests import checks, float64
 from tests.model import test_lstmp
 from tests.model.test_lstmp import INPUT_DIM, UNITS, new_layer
 
@@ -24,14 +24,14 @@ def _rows(layer, lengths=LENGTHS):
     return [random.uniform(-1.5, 1.5, (length, INPUT_DIM)).astype(np.float32) for length in lengths], state
 
 
-def _run(layer, rows, state, **keywords):
+def _run(layer, rows, state):
     """Packs, runs and unpacks; returns the outputs of each row and the final state `(rows, ...)`."""
     packing = pack(tf.constant([len(row) for row in rows], tf.int32))
     positions = list(zip(packing.rows.numpy(), packing.steps.numpy(), strict=True))
     packed = np.array([rows[row][step] for row, step in positions], np.float32).reshape(-1, INPUT_DIM)
     ranked = tuple(part[packing.order.numpy()] for part in state)
     clips = lstmp_packed.Clips(layer.cell_clip, layer.proj_clip)
-    outputs, final = lstmp_packed.run(layer.kernels(), clips, packed, packing, ranked, **keywords)
+    outputs, final = lstmp_packed.run(layer.kernels(), clips, packed, packing, ranked)
     unpacked = [np.zeros((len(row), layer.projection_dim), np.float32) for row in rows]
     for (row, step), value in zip(positions, outputs.numpy(), strict=True):
         unpacked[row][step] = value
@@ -46,14 +46,14 @@ def test_every_row_equals_the_reference_however_many_steps_are_prepared_at_once(
     layer = new_layer(kind)
     rows, state = _rows(layer)
     outputs, final = _run(layer, rows, state)
-    weights = reference.weights_of_lstmp(layer)
+    weights = float64.weights_of_lstmp(layer)
     for number, row in enumerate(rows):
         before = tuple(part[number] for part in state)
         if not len(row):
             for part, same in zip(final, before, strict=True):
                 np.testing.assert_array_equal(part[number], same)
             continue
-        expected, after = reference.lstmp(row, before, *weights, layer.cell_clip, layer.proj_clip)
+        expected, after = float64.lstmp(row, before, *weights, layer.cell_clip, layer.proj_clip)
         np.testing.assert_allclose(outputs[number], expected, **checks.TOLERANCE)
         for part, expected_part in zip(final, after, strict=True):
             np.testing.assert_allclose(part[number], expected_part, **checks.TOLERANCE)
@@ -67,20 +67,6 @@ def test_rows_without_a_position_are_fine(lengths):
     assert [len(row) for row in outputs] == lengths
     for part, same in zip(final, state, strict=True):
         np.testing.assert_array_equal(part, same)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_single_short_row_takes_the_compiled_loop_and_is_the_same(kind, monkeypatch):
-    layer, counted, real = new_layer(kind), [], lstmp_packed._compiled_steps
-    monkeypatch.setattr(lstmp_packed, "_COMPILED_STEPS", 8)
-    monkeypatch.setattr(lstmp_packed, "_compiled_steps", lambda *given: counted.append(0) or real(*given))
-    for lengths, compiled in (([5], 1), ([0, 8, 0], 1), ([1], 1), ([9], 0), ([2, 1], 0), ([0], 0), ([], 0)):
-        rows, state = _rows(layer, lengths)
-        counted.clear()
-        found, expected = _run(layer, rows, state, compiled=True), _run(layer, rows, state)
-        assert len(counted) == compiled
-        for one, other in zip([*found[0], *found[1]], [*expected[0], *expected[1]], strict=True):
-            np.testing.assert_allclose(one, other, **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize(("positions", "prepared"), [(6, [5, 4, 5, 2]), (1, [5, 4, 3, 2, 2]), (16, [16])])

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.walk import run_directions
-from tests import checks, reference
+from tests import checks, float64
 from tests.helpers import MICRO, batch_char_ids
 
 WORDS = [f"{letter}{number}".encode() for letter in "abc" for number in range(4)]
@@ -78,11 +78,11 @@ def test_carried_states_are_those_of_training(bilm, embed):
     for sentence in (first, second):
         layers, _, states = embed(batch_char_ids([sentence]), states)
         found.append(layers[0])
-    weights = reference.weights_of(bilm)
+    weights = float64.weights_of(bilm)
     for number, mark in enumerate((b"<S>", b"</S>")):
         parts = [[mark, *sentence[:: 1 if number == 0 else -1]] for sentence in (first, second)]
-        vectors = np.stack([reference.char_cnn(weights, reference.encode(word)) for part in parts for word in part])
-        expected, after = reference.direction(vectors, reference.zero_states(MICRO), weights.lstms[number], MICRO)
+        ids = [float64.encode(word) for part in parts for word in part]
+        expected, after = float64.direction(weights, MICRO, number, ids)
         for sentence, layers, start in ((first, found[0], 1), (second, found[1], len(first) + 2)):
             half = layers[1:, :, number * 8 : number * 8 + 8]
             for values, stream in zip(half, expected, strict=True):

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from elmo_tf.model import sampled_softmax
 from elmo_tf.model.sampled_softmax import SampledSoftmax, log_uniform_sample
-from tests import checks, reference
+from tests import checks, float64
 
 VOCAB_SIZE, DIM = 30, 6
 TARGETS = np.array([0, 3, 29, 3, 7, 11, 1, 2, 5, 8, 13], np.int32)
@@ -49,7 +49,7 @@ def test_full_loss_and_gradients_equal_the_reference(training):
     losses, *found = _with_gradients(layer, lambda inputs: layer(inputs, TARGETS, training=training), upstream)
     assert (losses.shape, losses.dtype) == ((len(TARGETS),), tf.float32)
     kernel, bias = (np.asarray(variable, np.float64) for variable in (layer.kernel, layer.bias))
-    expected = reference.softmax_losses([kernel, bias], INPUTS.astype(np.float64), TARGETS)
+    expected = float64.softmax_losses([kernel, bias], INPUTS.astype(np.float64), TARGETS)
     np.testing.assert_allclose(losses, expected, **checks.TOLERANCE)
     odds = np.exp(INPUTS @ kernel.T + bias)
     d_logits = (odds / odds.sum(1, keepdims=True) - np.eye(VOCAB_SIZE)[TARGETS]) * upstream[:, None]
@@ -92,7 +92,7 @@ def test_the_full_loss_of_confident_and_surprised_tokens_is_exact_and_not_below_
     assert np.ptp(logits) > 200  # exponentials of float32 overflow at 89
     # A logit of DIM products and its bias is rounded DIM + 1 times, by at most half a unit in the last place each.
     tolerance = (DIM + 1) * np.finfo(np.float32).eps * np.abs(logits).max()
-    np.testing.assert_allclose(losses, reference.softmax_losses(weights, inputs, TARGETS), atol=tolerance)
+    np.testing.assert_allclose(losses, float64.softmax_losses(weights, inputs, TARGETS), atol=tolerance)
     confident = layer(inputs, logits.argmax(1).astype(np.int32)).numpy()
     assert confident.min() >= -np.finfo(np.float32).eps * np.abs(logits).max()
     assert layer(inputs[:0], TARGETS[:0]).shape == (0,)

@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.model.scalar_mix import ScalarMix, build_mix, parse_mix
-from tests import checks, reference
+from elmo_tf.reference import scalar_mix
+from tests import checks
 
 LAYERS = np.random.default_rng(0).normal(size=(2, 3, 4, 6)).astype(np.float32)  # (batch, layers, time, dim)
 
@@ -18,7 +19,7 @@ def test_values_equal_the_reference_and_one_step_changes_every_weight():
     np.testing.assert_allclose(layer(LAYERS), LAYERS.mean(1), **checks.TOLERANCE)
     layer.scalar_parameters.assign([0.3, -1.0, 2.0])
     layer.gamma.assign(1.7)
-    expected = reference.scalar_mix(LAYERS.swapaxes(0, 1).astype(np.float64), np.array([0.3, -1.0, 2.0]), 1.7)
+    expected = scalar_mix(LAYERS.swapaxes(0, 1).astype(np.float64), np.array([0.3, -1.0, 2.0]), 1.7)
     outputs = layer(LAYERS)
     assert outputs.dtype == tf.float32
     assert outputs.shape == layer.compute_output_shape(LAYERS.shape)

@@ -46,6 +46,13 @@ def test_a_pooling_of_no_real_position_is_0_and_has_finite_gradients(time, dtype
     assert np.isfinite(tape.gradient(found, vectors)).all()
 
 
+def test_long_sequences_in_half_precision_are_summed_in_float32():
+    vectors = tf.fill((1, 5000, 2), tf.constant(20.0, tf.float16))  # their sum is beyond float16
+    found = SequencePooling(["mean", "attention"], dtype="float16")(vectors)
+    assert found.dtype == tf.float16
+    np.testing.assert_array_equal(found, [[20.0] * 4])
+
+
 @pytest.mark.parametrize("kinds", ["mean", [], ["median"]])
 def test_a_pooling_of_another_kind_is_refused(kinds):
     with pytest.raises(InputError, match=r"^kinds: expected a list of some of max, min, mean, attention, found"):

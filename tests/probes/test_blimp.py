@@ -12,7 +12,7 @@ from elmo_tf.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 PAIRS = [
-    ("the dog barked.", "the dog sat.", "verbs", "agreement"),
+    ("the dog barked.", "the dog sat.", "verbs", "s-selection"),
     ("a cat sat.", "sat a cat.", "order", "word_order"),
     ("a cat sat.", "a cat sat.", "order", "word_order"),  # a tie
     ("the zebra sat.", "the gnu sat.", "unknown", "word_order"),  # the same to the softmax
@@ -50,6 +50,7 @@ def test_accuracies_are_those_of_the_scores_by_paradigm_and_by_term(workdir, dat
         assert found["scores"]["word_order"][name] == pytest.approx((order + expected[3]) / 2)
         assert found["scores"]["all"][name] == pytest.approx((expected[0] + order + expected[3]) / 3)
     assert (found["pairs"], found["num_paradigms"], found["ties"]) == (4, 3, 1)
+    assert set(found["scores"]) == {"all", "argument_structure", "word_order"}
     assert found["pairs_that_differ_in_unknown_words_alone"] == 2
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"blimp.json", "blimp.png", "blimp.txt"}
 

@@ -96,6 +96,16 @@ def test_wsd_takes_the_nearest_average_and_the_baseline_the_most_frequent_sense(
     assert results.details == {"train_uses": 6, "test_uses": 4, "unseen_rate": 0.25, "ambiguous_rate": 0.5}
 
 
+def test_each_of_several_senses_is_right_and_first_senses_are_a_baseline(savedmodel):
+    train, test = ([senses(text) for text in texts] for texts in (TRAIN, ["the bank/1 lends", "river bank/2 here"]))
+    either = [one._replace(uses=[use._replace(others=("bank%1:01::",)) for use in one.uses]) for one in test]
+    first_senses = {"bank%1": "bank%1:02::"}
+    for uses, most, first in ((test, 1 / 2, 1 / 2), (either, 1, 1 / 2)):
+        results = wsd.probe(savedmodel.path, train, uses, first_senses)
+        scores = {row.name: row.scores["F1"] for row in results.rows}
+        assert (scores["most frequent sense"], scores["first sense"]) == pytest.approx((most, first))
+
+
 def test_nearest_is_by_the_cosine_with_the_averages_of_the_lemmas_own_senses():
     train = np.array([[4, 0], [0, 2], [9, 9], [-1, 5]], np.float32)
     answers = np.array(["a%1:1", "a%1:2", "b%1:1", "a%1:2"])

@@ -1,14 +1,13 @@
-"""Published files drawn by the tests, their names spelled out, for comparison with `tests/reference.py`."""
+"""Published files drawn by the tests, their names spelled out."""
 
 import json
 import os
 import pathlib
+import re
 
 import h5py
 import numpy as np
 import tensorflow as tf
-
-from tests import reference
 
 # One variation of the network each; `{}` is two layers with everything.
 ARCHITECTURES = {
@@ -71,30 +70,31 @@ def draw_hdf5(values: dict) -> dict[str, np.ndarray]:
     return {name: random.normal(0, 0.4, shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-def reference_weights(arrays: dict[str, np.ndarray], softmax: tuple | None = None) -> reference.Weights:
-    """Returns the reference's weights from arrays under HDF5 names."""
-    arrays = {name: array.astype(np.float64) for name, array in arrays.items()}
-
-    def group(count, *names):
-        return [tuple(arrays.get(name.format(n=number)) for name in names) for number in range(count)]
-
-    def count(ending, start=""):
-        return sum(name.startswith(start) and name.endswith(ending) for name in arrays)
-
-    gates = [f"CNN_high_{{n}}/{part}" for part in ("W_carry", "b_carry", "W_transform", "b_transform")]
-    lstms = []
-    for direction in ("RNN_0", "RNN_1"):
-        cells = [f"{direction}/RNN/MultiRNNCell/Cell{{n}}/LSTMCell/{part}" for part in ("W_0", "B", "W_P_0")]
-        lstms.append(group(count("/B", direction), *cells))
-    convolutions = group(count("", "CNN/W"), "CNN/W_cnn_{n}", "CNN/b_cnn_{n}")
-    return reference.Weights(
-        embedding=arrays["char_embed"],
-        convolutions=[(kernel[0], bias) for kernel, bias in convolutions],
-        highways=group(count("W_carry"), *gates),
-        projection=(arrays["CNN_proj/W_proj"], arrays["CNN_proj/b_proj"]) if "CNN_proj/W_proj" in arrays else None,
-        lstms=lstms,
-        softmax=softmax,
-    )
+def reference_weights(arrays: dict[str, np.ndarray], softmax: tuple | None = None) -> dict[str, np.ndarray]:
+    """Returns the weights by our names, float64, from arrays under HDF5 names."""
+    found = {} if softmax is None else {"softmax/kernel": softmax[0], "softmax/bias": softmax[1]}
+    for theirs, array in arrays.items():
+        name = theirs
+        for pattern, ours in (
+            ("^char_embed$", "char_cnn/embedding"),
+            ("^CNN/W_cnn_", "char_cnn/kernel_"),
+            ("^CNN/b_cnn_", "char_cnn/bias_"),
+            ("^CNN_high_", "char_cnn/highway_"),
+            ("W_carry$", "gate_kernel"),
+            ("b_carry$", "gate_bias"),
+            ("W_transform$", "transform_kernel"),
+            ("b_transform$", "transform_bias"),
+            ("^CNN_proj/W_proj$", "char_cnn/projection/kernel"),
+            ("^CNN_proj/b_proj$", "char_cnn/projection/bias"),
+            (r"^RNN_0/RNN/MultiRNNCell/Cell(\d)/LSTMCell", r"forward_\1"),
+            (r"^RNN_1/RNN/MultiRNNCell/Cell(\d)/LSTMCell", r"backward_\1"),
+            ("W_0$", "kernel"),
+            ("B$", "bias"),
+            ("W_P_0$", "projection_kernel"),
+        ):
+            name = re.sub(pattern, ours, name)
+        found[name] = array.astype(np.float64)[0] if theirs.startswith("CNN/W_cnn_") else array.astype(np.float64)
+    return found
 
 
 def write_pair(folder: pathlib.Path, values: dict, arrays: dict[str, np.ndarray]) -> tuple[pathlib.Path, pathlib.Path]:

@@ -8,9 +8,10 @@ import pytest
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.published import weights as published_weights
+from elmo_tf.published.arrays import guarded
 from elmo_tf.published.options import parse_options, read_options
 from elmo_tf.text import char_ids
-from tests import checks, reference
+from tests import checks, float64
 from tests.published import published_files as files
 
 SENTENCES = (
@@ -56,7 +57,7 @@ def test_an_imported_network_agrees_with_the_reference_and_goes_back_bit_for_bit
     config, bilm = published_weights.load(*files.write_pair(tmp_path, options, arrays))
     weights = files.reference_weights(arrays)
     for tokens in SENTENCES:
-        expected = reference.layers(weights, config.model, tokens)
+        expected = float64.layers(weights, config.model, tokens)
         np.testing.assert_allclose(layers_of(bilm, tokens), expected, **checks.TOLERANCE)
     published_weights.dump(bilm, tmp_path / "back")
     assert_bits(files.read_hdf5(tmp_path / "back" / "weights.hdf5"), arrays)
@@ -131,7 +132,7 @@ def test_options_that_contradict_the_weights_are_refused(changes, words, tmp_pat
 
 
 def test_too_little_memory_is_not_called_damage():
-    with pytest.raises(MemoryError), published_weights.guarded("a whole HDF5 file", "weights.hdf5"):
+    with pytest.raises(MemoryError), guarded("a whole HDF5 file", "weights.hdf5"):
         raise MemoryError
 
 

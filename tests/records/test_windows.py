@@ -13,7 +13,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.records import blocks, record_folder, wire
 from elmo_tf.records.windows import Position, Windows, prefetch
 from elmo_tf.text import char_ids
-from tests import helpers, reference
+from tests import float64, helpers
 
 SENTENCES = [" ".join(f"w{(7 * n + m) % 23}" for m in range(n % 6 + 1)) for n in range(41)]
 DIRECTIONS = ("forward", "backward")
@@ -77,7 +77,7 @@ def test_characters_are_those_of_the_inputs(tmp_path, max_chars):
     (window,) = _windows(records, batch_size=1, unroll_steps=6, max_chars_per_token=max_chars, epochs=1)
     tokens = [word.encode() for word in words]
     for direction, inputs in (("forward", [b"<S>", *tokens]), ("backward", [b"</S>", *tokens[::-1]])):
-        expected = [*(reference.encode(token, max_chars) for token in inputs), [0] * max_chars]
+        expected = [*(float64.encode(token, max_chars) for token in inputs), [0] * max_chars]
         np.testing.assert_array_equal(helpers.char_ids_of(window, direction)[0], expected)
     np.testing.assert_array_equal(window.forward_token_ids[0], [0, 3, 2, 2, 2, 0])  # 2 is <UNK>
 

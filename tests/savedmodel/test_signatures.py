@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests import checks, reference
+from elmo_tf.reference import scalar_mix
+from tests import checks, float64
 from tests.helpers import MICRO, MICRO_NUMBERS, batch_char_ids
 from tests.savedmodel.calls import (
     LENGTHS,
@@ -87,10 +88,10 @@ def test_layers_are_those_of_the_network_and_of_the_reference(loaded, savedmodel
     layers, mask = savedmodel.bilm(batch_char_ids(WORDS))
     np.testing.assert_allclose(found["layers"], layers, **SAME)
     np.testing.assert_array_equal(found["mask"], mask)
-    weights = reference.weights_of(savedmodel.bilm)
+    weights = float64.weights_of(savedmodel.bilm)
     for words, values in zip(WORDS, found["layers"], strict=True):
         if words:
-            expected = reference.layers(weights, MICRO, words)
+            expected = float64.layers(weights, MICRO, words)
             np.testing.assert_allclose(values[:, : len(words)], expected, **checks.TOLERANCE)
 
 
@@ -122,7 +123,7 @@ def test_ready_tokens_are_taken_as_they_are(loaded, savedmodel):
     words = [b"", b"two words", b"", b"last"]
     found = embed_tokens(loaded, [words], 5)
     assert found["mask"].tolist() == [[True] * 4 + [False]]
-    expected = reference.layers(reference.weights_of(savedmodel.bilm), MICRO, words)
+    expected = float64.layers(float64.weights_of(savedmodel.bilm), MICRO, words)
     np.testing.assert_allclose(found["layers"][0, :, :4], expected, **checks.TOLERANCE)
 
 
@@ -156,5 +157,5 @@ def test_the_mix_alone_is_trainable_and_a_step_changes_elmo_accordingly(savedmod
     np.testing.assert_array_equal(after["layers"], before["layers"])
     assert np.abs(after["elmo"] - before["elmo"]).max() > 1e-3
     layers = np.moveaxis(after["layers"].astype(np.float64), 1, 0)
-    expected = reference.scalar_mix(layers, scalar_parameters.numpy(), gamma.numpy())
+    expected = scalar_mix(layers, scalar_parameters.numpy(), gamma.numpy())
     np.testing.assert_allclose(after["elmo"], expected, **checks.TOLERANCE)

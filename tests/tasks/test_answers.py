@@ -1,5 +1,6 @@
 """Answers to questions."""
 
+import dataclasses
 import itertools
 import logging
 
@@ -12,7 +13,8 @@ from elmo_tf.errors import InputError
 from elmo_tf.tasks import answers
 from elmo_tf.tasks.answers import Found, Task, best_spans
 from elmo_tf.tasks.prediction import Predictor
-from tests.tasks.small import EXAMPLES, asked, built
+from elmo_tf.tasks.token_vectors import TokenVectors, word_table
+from tests.tasks.small import EXAMPLES, asked, built, recipe_of
 
 PARAGRAPH = "Anna (born in 1990) sat in\u00a0New York."
 SYSTEM = Task(Task.recipes["small"])
@@ -32,10 +34,11 @@ def test_the_best_span_is_that_of_a_search_through_all(most):
     # Whole numbers: some sums are equal.
     scores = np.where(np.arange(20) < lengths[:, None], random.integers(-3, 3, size=(2, 50, 20)), -1e9)
     found = zip(*(one.numpy() for one in best_spans(*scores.astype(np.float32), most)), strict=True)
-    for (first, last, probability), start, end, length in zip(found, *scores, lengths, strict=True):
+    for (first, last, probability, no_answer), start, end, length in zip(found, *scores, lengths, strict=True):
         span, expected = brute_force(start[:length], end[:length], most)
         assert (first, last) == span
         assert probability == pytest.approx(expected, rel=1e-12)
+        assert no_answer == 0
 
 
 def test_the_probabilities_of_several_answers_add_up():
@@ -61,6 +64,68 @@ def test_answers_are_scored_as_text_and_placed_in_the_paragraph():
     assert SYSTEM.scores(examples, found) == {"exact_match": 50, "f1": pytest.approx((1 + 2 / 3) * 50)}
     expected = {"question": "Where?", "answer": "New York", "start": 27, "end": 35, "probability": 0.5}
     assert SYSTEM.to_json(examples[0], found[0]) == expected
+
+
+def impossible(paragraph: str, question: str) -> squad.Question:
+    return dataclasses.replace(squad.question_of(squad.paragraph_of(paragraph), question), is_impossible=True)
+
+
+def test_no_answer_competes_with_each_start_and_each_end():
+    system = Task(SYSTEM.recipe, ["questions without an answer"])
+    examples = [asked("a b c", "?", "b"), impossible("a b", "?")]
+    targets = system.targets(examples)
+    assert targets["none"].tolist() == [False, True]
+    scores = {"start": [[1.0, 2, 3], [1, 2, -1e9]], "end": [[0.0, 1, 0], [2, 2, -1e9]], "none": [[0.5], [1.5]]}
+    outputs = {name: tf.constant(one) for name, one in scores.items()}
+    expected = 0.0
+    for name in ("start", "end"):
+        rows = np.exp(np.concatenate([scores[name], scores["none"]], 1))
+        expected -= np.log(rows[0, 1] / rows[0].sum()) / 2 + np.log(rows[1, 3] / rows[1].sum()) / 2
+    assert float(system.loss(None, outputs, targets)) == pytest.approx(expected, rel=1e-6)
+    found = system.predict({name: one.numpy() for name, one in system.decode(None, outputs).items()}, examples)
+    spans = [(a, b) for a in range(3) for b in range(a, 3)]
+    weights = [np.exp(scores["start"][0][a] + scores["end"][0][b]) for a, b in spans]
+    assert found[0].no_answer == pytest.approx(np.e / (np.e + sum(weights)), rel=1e-6)
+    assert found[0].probability == pytest.approx(max(weights) / (np.e + sum(weights)), rel=1e-6)
+
+
+def test_a_question_whose_answer_is_unlikely_gets_none_and_scores_have_the_official_names():
+    system = Task(SYSTEM.recipe, ["questions without an answer"])
+    examples = [asked(PARAGRAPH, "Where?", "New York"), impossible(PARAGRAPH, "Who ate?")]
+    found = [Found(8, 9, 0.5, 0.25), Found(0, 0, 0.1, 0.75)]
+    scores = system.scores(examples, found)
+    assert (scores["f1"], scores["HasAns_f1"], scores["NoAns_f1"], scores["best_f1"]) == (100, 100, 100, 100)
+    answers = [system.to_json(*pair) for pair in zip(examples, found, strict=True)]
+    assert [(one["answer"], one["start"], one["no_answer"]) for one in answers] == [
+        ("New York", 27, 0.25),
+        ("", None, 0.75),
+    ]
+    assert SYSTEM.labels_of(examples) == system.labels
+    # A system that was trained without such questions answers all of them.
+    assert SYSTEM.scores(examples, [Found(*one[:3]) for one in found])["NoAns_f1"] == 0
+
+
+def test_unanswerable_questions_are_learned(tmp_path):
+    examples = [*EXAMPLES["answers"][:2], impossible("Boris slept", "Who sang?")]
+    system = Task(recipe_of("answers"), SYSTEM.labels_of(examples))
+    table = word_table(system.recipe, [tokens for one in examples for tokens in system.texts(one)], [])
+    network = system.network(TokenVectors(system.recipe, table, None))
+    inputs, targets = system.inputs(examples), system.targets(examples)
+    with tf.GradientTape() as tape:
+        loss = system.loss(network, network(inputs, training=True), targets)
+    gradient = tape.gradient(loss, network.get_layer("none").kernel.value)
+    assert np.any(gradient)
+    (prediction, *_) = Predictor(system, network).predict(examples)
+    assert 0 < prediction.no_answer < 1
+
+
+def test_answers_in_languages_without_spaces_are_scored_by_characters():
+    context = "小明在南京大學讀書\uff0c他喜歡打籃球。"
+    examples = [asked(context, "小明在哪裡讀書\uff1f", "南京大學")]
+    assert SYSTEM.notes(examples) == {"unit": "characters"}
+    assert SYSTEM.notes([asked(PARAGRAPH, "Where?", "New York")]) == {"unit": "words"}
+    first = context.index("大")
+    assert SYSTEM.scores(examples, [Found(first, first + 1, 0.5)]) == {"exact_match": 0, "f1": pytest.approx(200 / 3)}
 
 
 def test_long_paragraphs_are_scored_but_not_trained_on(monkeypatch, caplog):

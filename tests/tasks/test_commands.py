@@ -72,8 +72,31 @@ def test_a_tagger_with_elmo_is_trained_evaluated_and_used(savedmodel, data, tmp_
     system = trained.load(str(workdir), "ner")
     system.evaluate(tmp_path / "foreign")
     assert f"labels of {tmp_path}/foreign that the training data lacks: B-GPE, L-GPE" in caplog.text
-    with pytest.raises(InputError, match=r"^tokenizer: expected unicode, for ner or sentiment, found 'whitespace' for"):
-        system.predict(["new york"], tokenizer="whitespace")
+    with pytest.raises(InputError, match=r"^tokenizer: expected one of whitespace, penn, .*, for ner or .*, found 'a'"):
+        system.predict(["new york"], tokenizer="a")
+    # Published files: comments and indices are no tokens, and the tags go into their column.
+    (tmp_path / "universal").write_text("# text = anna sat\n1\tanna\tO\t-\n2\tsat\tO\t-\n")
+    command = ["task", "ner", "predict", "--workdir", str(workdir), "--input", str(tmp_path / "universal")]
+    (line,) = run(capsys, *command[1:])
+    assert line["tokens"] == ["anna", "sat"]
+    assert main([*command, "--format", "conll"]) == 0
+    tags = line["tags"]
+    assert capsys.readouterr().out == f"# text = anna sat\n1\tanna\t{tags[0]}\t-\n2\tsat\t{tags[1]}\t-\n"
+    (tmp_path / "text").write_text("anna didn't sit.\n")
+    command[-1] = str(tmp_path / "text")
+    assert main([*command, "--format", "conll"]) == 0
+    words = [row.split("\t")[0] for row in capsys.readouterr().out.splitlines()]
+    assert words == ["anna", "did", "n't", "sit", ".", ""]
+    (tmp_path / "odd").write_text("anna\tO\n\tO\n")
+    for options in (["evaluate", "--data"], ["predict", "--input"]):
+        strict = ["task", "ner", options[0], "--workdir", str(workdir), options[1], str(tmp_path / "odd"), "--strict"]
+        assert main(strict) == 1
+        assert "line 2: an empty token; without --strict it is left out" in capsys.readouterr().err
+    rows = [{"tokens": ["anna", "sat"], "ner_tags": [1, 0]}]
+    (tmp_path / "rows").write_text("\n".join(map(json.dumps, rows)))
+    options = ["--workdir", workdir, "--data", tmp_path / "rows", "--labels", "O,B-PER"]
+    (evaluation,) = run(capsys, "ner", "evaluate", *options)
+    assert evaluation["examples"] == 1
 
 
 PARAGRAPH = "Anna (born in 1990) sat in\u00a0New York."

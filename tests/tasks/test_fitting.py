@@ -75,6 +75,22 @@ def test_it_ends_when_patience_does_and_keeps_the_best_epoch(tmp_path, monkeypat
     assert list((tmp_path / "logs" / "train").iterdir())
 
 
+def test_patience_counts_from_the_first_score_above_0(tmp_path, monkeypatch):
+    scored = scripted(monkeypatch, 0.0, 0.0, 0.0, 5.0, 4.0, 3.0, 9.0)
+    history, weights = fitted(tmp_path, "fit.patience=2", "fit.epochs=9")
+    assert [epoch["dev"]["accuracy"] for epoch in history] == [0, 0, 0, 5, 4, 3]
+    assert_equal(weights, scored[3])
+
+
+def test_a_run_that_learned_nothing_is_an_error_that_says_what_to_try(tmp_path, monkeypatch):
+    scripted(monkeypatch, *[0.0] * 3)
+    message = (
+        r"^dev accuracy: 0 after 3 epochs: nothing was learned. Try, .*\(--set fit.epochs=N\), .*--elmo, or more data$"
+    )
+    with pytest.raises(InputError, match=message):
+        fitted(tmp_path, "fit.patience=1", "fit.epochs=3")
+
+
 def test_some_epochs_are_not_scored(tmp_path, monkeypatch):
     scored = scripted(monkeypatch, 10.0, 30.0, 20.0)
     history, weights = fitted(tmp_path / "some", "fit.judge_every=2", "fit.epochs=5", "fit.patience=9")

@@ -125,6 +125,20 @@ def test_a_class_that_was_never_seen_is_reported_and_counts_as_wrong(data, tmp_p
     assert re.search(r"^epoch 1: loss [\d.]+ nats, dev accuracy ", caplog.messages[-12])
 
 
+def test_labels_in_another_column_are_refused_with_both_sides(done, tmp_path):
+    """SciTail's pairs, for example, have the label last."""
+    paths = [tmp_path / name for name in ("train", "dev")]
+    for number, path in enumerate(paths):
+        path.write_text("".join(f"A sentence number {2 * row + number} .\t{row % 2}\n" for row in range(4)))
+    message = (
+        r"^dev: .* none of its labels: here 'A sentence number 1 .', .*, there 'A sentence number 0 .', 'A .*column"
+    )
+    with pytest.raises(InputError, match=message):
+        runs.train("toy", *paths, tmp_path / "run")
+    with pytest.raises(InputError, match=f"^{paths[1]}: the training data has none of its labels: here"):
+        tasks.load(done[0]).evaluate(paths[1])
+
+
 def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
     folder, results = done
     moved = tmp_path / "moved"
@@ -203,5 +217,5 @@ def test_a_link_in_the_place_of_the_network_that_is_written_is_not_followed(tmp_
 def test_the_words_of_a_sentence_count_once_for_all_its_phrases(tmp_path):
     path = tmp_path / "trees"
     path.write_text("(3 (2 (2 a) (2 (2 very) (2 (2 warm) (2 film)))) (2 (2 again) (2 a)))\n")
-    runs.train("toy", path, path, tmp_path / "run", assignments=["words.min_count=2", "fit.epochs=1"])
+    runs.train("toy", path, path, tmp_path / "run", assignments=["words.min_count=2", "fit.epochs=12"])
     assert tasks.load(tmp_path / "run").network.get_layer("words").words == ["a"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from elmo_tf.tasks.scores import coref_eval, squad_eval, srl_eval
+from elmo_tf.tasks.scores import cmrc_eval, coref_eval, squad_eval, srl_eval
 from elmo_tf.tasks.scores.f1 import Counts
 
 
@@ -45,6 +45,22 @@ def test_documents_are_added_before_dividing():
     assert coref_eval.average_f1(found) == pytest.approx(mean)
 
 
+def test_repeated_mentions_count_as_in_the_official_scorer():
+    """The numbers are those of reference-coreference-scorers 8.01 for these clusters."""
+    key = [[(0, 2), (2, 3)], [(3, 4), (4, 5), (5, 6)]]
+    response = [
+        [(0, 2), (0, 2), (2, 3)],
+        [(2, 3), (3, 4), (4, 5), (4, 5), (6, 7)],
+        [(3, 4), (5, 6), (6, 7), (6, 7)],
+    ]
+    found = coref_eval.score([key], [response])
+    assert found["muc"] == Counts(2, 3, 2, 5)
+    assert (found["bcub"].gold, found["bcub"].predicted) == (5, 8)
+    assert found["bcub"].recalled == found["bcub"].precise == pytest.approx(11 / 3)
+    assert found["ceafe"].recalled == pytest.approx(5 / 3)
+    assert (found["ceafe"].gold, found["ceafe"].predicted) == (2, 3)
+
+
 def test_mentions_that_the_other_side_lacks_count_nothing():
     found = coref_eval.score([clusters("ab")], [clusters("cd", "e")])
     assert [one.f1 for one in found.values()] == [0, 0, 0]
@@ -60,6 +76,44 @@ def test_the_best_answer_counts_and_a_missing_one_is_wrong():
     found = squad_eval.score(gold, {"1": "Big cat!", "2": "in Paris", "4": "cats"})
     assert found["exact_match"] == 25
     assert found["f1"] == pytest.approx((1 + 2 / 3) * 25)
+
+
+def test_unanswerable_questions_are_scored_as_by_the_script_of_squad_2():
+    gold = {"1": ["the cat"], "2": [], "3": ["Paris"], "4": []}
+    spans = {"1": "cat", "2": "dog", "3": "in Paris", "4": "fish"}
+    no_answer = {"1": 0.1, "2": 0.9, "3": 0.6, "4": 0.2}
+    found = squad_eval.score_with_unanswerable(gold, spans, no_answer)
+    # By probability of no answer: 1 right, 4 wrong, 3 (F1 2/3), 2 wrong.
+    assert found == pytest.approx(
+        {
+            "exact_match": 50,
+            "f1": 50,
+            "HasAns_exact": 50,
+            "HasAns_f1": 50,
+            "NoAns_exact": 50,
+            "NoAns_f1": 50,
+            "best_exact": 75,
+            "best_exact_thresh": 0.1,
+            "best_f1": 75,
+            "best_f1_thresh": 0.1,
+        }
+    )
+
+
+def test_characters_count_in_their_longest_common_run():
+    """By the evaluation of CMRC 2018: 3 of 4 found, 3 of 5 expected; case and punctuation do not count."""
+    assert cmrc_eval.f1("北京大學", "在北京大的") == pytest.approx(2 * 0.75 * 0.6 / 1.35)
+    assert cmrc_eval.exact_match("《NBA》", "nba") == 1
+    # Words of another script count whole.
+    assert cmrc_eval.f1("New York市", "york市") == pytest.approx(2 * 2 / 3 / (2 / 3 + 1))
+    assert cmrc_eval.f1("東", "西") == 0
+    assert [cmrc_eval.is_without_spaces(text) for text in ("東京 NBA", "東京 tower", "12", "")] == [
+        False,
+        False,
+        False,
+        False,
+    ]
+    assert cmrc_eval.is_without_spaces("東京タワー12")
 
 
 def test_the_predicate_does_not_count_and_continuations_belong_to_what_they_continue():

@@ -43,6 +43,7 @@ def padded(sentences: list[list[str]]) -> list[list[str]]:
     return [[*tokens, *[""] * (longest - len(tokens))] for tokens in sentences]
 
 
+TEXT = "Anna didn't sit in\u00a0東京."
 STRINGS = list(map(" ".join, SENTENCES))
 TEXTS = [squad.question_of(squad.paragraph_of(paragraph), question) for paragraph, question in QUESTIONS]
 # For each system what `predict` takes, and the inputs of the signatures.
@@ -124,7 +125,13 @@ def test_tensorflow_alone_answers_as_predict_does(task, tmp_path, monkeypatch):
     ]
     if "default" in asked:
         empty.append(["default", {name: [""] if name != "predicate" else [0] for name in asked["default"]}])
+    if task == "ner":
+        empty.append(["default", {"strings": [TEXT]}])
     found = served(version, [*asked.items(), *empty])
+    if task == "ner":  # running text is split as the command splits it
+        assert found.pop()["tokens"] == [["Anna", "did", "n't", "sit", "in", "東", "京", "."]]
+        assert trained.system.reading.split(TEXT) == ["Anna", "did", "n't", "sit", "in", "東", "京", "."]
+        empty.pop()
     assert len(found) == len(asked) + len(empty)
     expected = trained.predict(items)
     for one in found[: len(asked)]:

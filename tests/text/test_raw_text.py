@@ -97,6 +97,12 @@ def test_chinese_needs_no_white_space_between_sentences():
     assert [sentence.decode() for sentence in broken] == ["\u4e2d\u3002", "\u6587\uff01", "\u5b57"]
 
 
+def test_the_marks_of_indic_scripts_and_arabic_end_sentences():
+    texts = ["\u0939\u0948\u0964 \u0935\u0939\u0965 \u0939\u0948", "\u0647\u0646\u0627\u061f \u06c1\u06d2\u06d4 \u0648"]
+    broken = [sentence.decode() for sentence in raw_text.break_sentences(texts).numpy()]
+    assert broken == [part for text in texts for part in text.split(" ")]
+
+
 @pytest.mark.parametrize(
     "alphabet",
     ["aB.!? \n\"')\u201d\u3002\u00e9\0", "aé.'-", "a1中か\u3099ー-.@👍🏽\u200d\ufe0f\u20e3🇩🇪\u0301"],

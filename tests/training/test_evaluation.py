@@ -19,7 +19,7 @@ from elmo_tf.training import precision as precision_lib
 from elmo_tf.training.evaluation import check_records, evaluate
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.folder import Workdir
-from tests import checks, reference
+from tests import checks, float64
 from tests.conftest import SENTENCES
 from tests.helpers import MICRO, MICRO_CONFIG, char_ids_of, run_python, slow, write_records
 
@@ -36,7 +36,7 @@ def test_several_streams_count_every_token_with_the_state_of_its_stream(bilm, re
     result = evaluate(bilm, records, batch_size, unroll_steps)
     counts = (result.tokens, result.words, result.streams, result.unknown_rate)
     assert counts == (TOKENS, TOKENS - len(SENTENCES), batch_size, 0)
-    weights, totals = reference.weights_of(bilm), np.zeros(2)
+    weights, totals = float64.weights_of(bilm), np.zeros(2)
     windows = [window for window, _ in Windows(records, batch_size, unroll_steps, epochs=1)]
     for row in range(batch_size):
         real = np.concatenate([window.mask[row] for window in windows])
@@ -46,7 +46,7 @@ def test_several_streams_count_every_token_with_the_state_of_its_stream(bilm, re
                 np.concatenate([getattr(window, f"{name}_targets")[row] for window in windows])[real],
             ]
             if real.any():
-                totals[number] += reference.direction_losses(weights, MICRO, number, *parts).sum()
+                totals[number] += float64.direction_losses(weights, MICRO, number, *parts).sum()
     means = totals / TOKENS
     assert abs(means[0] - means[1]) > 0.01
     found = [result.forward_perplexity, result.backward_perplexity, result.perplexity]

@@ -12,7 +12,7 @@ from elmo_tf.training.evaluation import evaluate
 from elmo_tf.training.optimizer import from_config
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import open_workdir
-from tests import checks, reference
+from tests import checks, float64
 from tests.helpers import write_records
 from tests.published import published_files as files
 
@@ -95,7 +95,7 @@ def test_an_imported_checkpoint_evaluates_as_the_reference_does(parts, records, 
     for direction, found in enumerate((result.forward_perplexity, result.backward_perplexity)):
         turn = -1 if direction else 1
         model = workdir.config.model
-        losses = reference.direction_losses(weights, model, direction, chars[::turn][:-1], ids[::turn][1:])
+        losses = float64.direction_losses(weights, model, direction, chars[::turn][:-1], ids[::turn][1:])
         assert found == pytest.approx(np.exp(losses.mean()), rel=checks.PERPLEXITY)
 
 

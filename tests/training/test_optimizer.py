@@ -10,8 +10,9 @@ from elmo_tf.config import TrainConfig
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.optimizer import Adagrad, Adam, Muon
-from tests import checks, reference
+from tests import checks
 from tests.helpers import two_cpus
+from tests.training import optimizers_in_numpy as reference
 
 DENSE, ROWS = np.array([3.0, -4.0]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 

@@ -11,7 +11,7 @@ from elmo_tf.model.bilm import BiLM
 from elmo_tf.records.windows import Windows
 from elmo_tf.training import step as step_lib
 from elmo_tf.training.step import Trainer
-from tests import checks, reference
+from tests import checks, float64
 from tests.helpers import MICRO, MICRO_CONFIG, char_ids_of, slow, two_cpus
 
 # Nothing random, so that steps can be compared.
@@ -61,11 +61,11 @@ def test_losses_are_the_references_and_the_state_is_carried_from_window_to_windo
     made = trainer(records, dataclasses.replace(EXACT, learning_rate=1e-30))  # the weights stay what they are
     data = windows(records, 4, count=3)
     found = np.array(run(made, data))[:, :2]
-    weights = reference.weights_of(made.bilm)
+    weights = float64.weights_of(made.bilm)
     for number, direction in enumerate(("forward", "backward")):
         ids = np.concatenate([char_ids_of(window, direction) for window in data], axis=1)
         targets = np.concatenate([getattr(window, f"{direction}_targets") for window in data], axis=1)
-        streams = [reference.direction_losses(weights, MICRO, number, *row) for row in zip(ids, targets, strict=True)]
+        streams = [float64.direction_losses(weights, MICRO, number, *row) for row in zip(ids, targets, strict=True)]
         means = np.reshape(streams, (4, 3, EXACT.unroll_steps)).mean(axis=(0, 2))
         np.testing.assert_allclose(found[:, number], means, **checks.TOLERANCE)
 

@@ -17,7 +17,7 @@ import tarfile
 from collections.abc import Iterator
 
 from elmo_tf.errors import InputError
-from elmo_tf.files import download, lock, staging
+from elmo_tf.files import download, intact, lock, staging
 
 _COPY_BYTES = 1 << 20
 _log = logging.getLogger("elmo_tf")
@@ -59,7 +59,7 @@ def fetch(output: str | os.PathLike, source: Source = LM1B, archive: str | os.Pa
     staging.check_absent(output)
     with _locked_parent(output):
         if archive is not None:
-            download.check(pathlib.Path(archive), source.size, source.sha256)
+            intact.check(pathlib.Path(archive), source.size, source.sha256)
             _unpack(pathlib.Path(archive), output, source)
         else:
             downloaded = pathlib.Path(f"{os.path.abspath(output)}.download")
@@ -103,7 +103,7 @@ def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> None
     with (
         open(archive, "rb") as packed,
         tarfile.open(fileobj=packed, mode="r:gz") as members,
-        download.ByteProgress("unpacking", source.size) as progress,
+        intact.ByteProgress("unpacking", source.size) as progress,
         staging.new_folder(output) as folder,
         download.writing(output),
     ):

@@ -79,7 +79,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         """Returns the loaded model. Beam calls it once in a process, or on a machine with `large_model`."""
         with on_this_machine(self._savedmodel) as (path, _):
             source = sources.find(path).with_precision(self._precision)
-            return embedder.Embedder(source, self._batch_tokens, self._num_threads)
+            return embedder.Embedder(source, self._batch_tokens, self._num_threads, engine="tensorflow")
 
     def update_model_path(self, model_path: str | None = None) -> None:
         """Takes another model from now on; Beam calls this before `load_model`."""

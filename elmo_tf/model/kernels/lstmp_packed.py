@@ -8,16 +8,17 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from elmo_tf.model.kernels.fused import fused
 from elmo_tf.model.kernels.packing import Packing
 from elmo_tf.model.kernels.products import matmul
 from elmo_tf.model.lstm_cell import FORGET_BIAS, Clips, clip, next_cell
 
 _POSITIONS = 512  # positions whose gates are in memory at once: 32 MB at 4096 units
-_COMPILED_STEPS = 64  # the longest sentence that takes the compiled loop, which is padded to this length
 # Columns of zeros after the gates. Without them, rows of a matrix start a power of two apart and share a few sets of
 # the CPU's cache: with AVX2, a product of 64 rows takes twice as long.
 _PADDING = 16
+
+# The stored weights that `kernels` takes.
+STORED = ("kernel", "bias", "projection_kernel")
 
 # Cell float32 (batch, units) and recurrent state float32 (batch, projection_dim).
 State = tuple[tf.Tensor, tf.Tensor]
@@ -63,9 +64,7 @@ def unpacked(kernels: Kernels, input_dim: int) -> list[tf.Tensor]:
     return [tf.concat([from_input[:input_dim], recurrent], 0), bias, *projection]
 
 
-def run(
-    kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, state: State, compiled: bool = False
-) -> tuple[tf.Tensor, State]:
+def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, state: State) -> tuple[tf.Tensor, State]:
     """Runs the LSTM over every row.
 
     Args:
@@ -73,50 +72,10 @@ def run(
         inputs: float32 `(N, input_dim)`, packed.
         packing: of the inputs.
         state: of all ranks, before the first time step.
-        compiled: whether a single short sentence runs in a loop that XLA compiles on first use and that has no
-            gradient.
 
     Returns:
         outputs float32 `(N, projection_dim)`, packed, and the state of each rank after its last position.
     """
-    if not compiled:
-        return _run_packed(kernels, clips, inputs, packing, state)
-    return tf.cond(
-        (packing.started == 1) & (packing.num_steps <= _COMPILED_STEPS),
-        lambda: _run_alone(kernels, clips, inputs, state),
-        lambda: _run_packed(kernels, clips, inputs, packing, state),
-    )
-
-
-def _run_alone(kernels: Kernels, clips: Clips, inputs: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
-    """`run` for a single sentence of at most `_COMPILED_STEPS` tokens."""
-    gates = matmul(_with_ones(inputs, kernels), kernels.from_input, kernels.from_input.dtype)
-    num_steps = tf.shape(gates)[0]
-    # XLA compiles for one shape; the loop ends after the sentence.
-    gates = tf.pad(gates, ((0, _COMPILED_STEPS - num_steps), (0, 0)))
-    gates = tf.ensure_shape(gates, (_COMPILED_STEPS, kernels.recurrent.shape[1]))
-    first = tuple(tf.ensure_shape(part[:1], (1, part.shape[1])) for part in state)
-    outputs, *final = _compiled_steps(gates, num_steps, first, kernels, clips)
-    return outputs[:num_steps], tuple(tf.concat([one, part[1:]], 0) for one, part in zip(final, state, strict=True))
-
-
-@fused
-def _compiled_steps(gates, num_steps, state, kernels, clips):
-    """Returns the outputs `(_COMPILED_STEPS, projection_dim)`, of which `num_steps` count, and the final state."""
-    width = state[1].shape[1]
-
-    def advance(time, cell, recurrent, outputs):
-        cell, recurrent = _step(kernels, clips, tf.gather(gates, time)[None], (cell, recurrent))
-        return time + 1, cell, recurrent, outputs.write(time, recurrent[0])
-
-    outputs = tf.TensorArray(tf.float32, _COMPILED_STEPS, element_shape=(width,))
-    _, *final, outputs = tf.while_loop(lambda time, *_: time < num_steps, advance, (0, *state, outputs))
-    return outputs.stack(), *final
-
-
-def _run_packed(
-    kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, state: State
-) -> tuple[tf.Tensor, State]:
     inputs, started, num_steps = _with_ones(inputs, kernels), packing.started, packing.num_steps
     units, width = (part.shape[1] for part in state)
 

@@ -25,13 +25,18 @@ def run(clips: Clips, dtype: str, inputs, cell, recurrent, *weights):
             kernel, float32 `(units, projection_dim)`, if there is a projection.
     """
 
-    @tf.custom_gradient
-    def differentiable(*arguments):
-        return _forward(clips, dtype, *arguments)
-
     transposed = tf.transpose(inputs, (1, 2, 0)), tf.transpose(cell), tf.transpose(recurrent)
-    outputs, cell, recurrent = differentiable(*transposed, *weights)
+    outputs, cell, recurrent = _differentiable(clips, dtype, *transposed, *weights)
     return tf.transpose(outputs, (2, 0, 1)), (tf.transpose(cell), tf.transpose(recurrent))
+
+
+@tf.function(autograph=False)
+def _differentiable(clips, dtype, *arguments):
+    """`_forward` with its gradient, in a graph of its own.
+
+    TensorFlow keeps the graph of a custom gradient for good, so it must not hold a network's weights.
+    """
+    return tf.custom_gradient(lambda *tensors: _forward(clips, dtype, *tensors))(*arguments)
 
 
 def _forward(clips, dtype, inputs, first_cell, first_recurrent, kernel, bias, projection_kernel=None):

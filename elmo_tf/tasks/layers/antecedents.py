@@ -5,6 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from elmo_tf.model.tracking import Tracked
 from elmo_tf.tasks.layers.blockwise import in_blocks
 from elmo_tf.tasks.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score, two_seeds
 
@@ -15,7 +16,7 @@ _BLOCK = 16  # spans whose pairs are scored together
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
-class AntecedentScores(keras.layers.Layer):
+class AntecedentScores(Tracked, keras.layers.Layer):
     """Scores, for each span, the nearest earlier spans of its document as antecedents; no antecedent scores 0.
 
     A pair's score is the sum of both spans' own scores and that of a network with two hidden layers, which reads
@@ -44,6 +45,8 @@ class AntecedentScores(keras.layers.Layer):
     Reference:
         Lee et al. 2017, sections 4 and 5.
     """
+
+    collections = ("_tables", "_score_weights")
 
     def __init__(
         self,

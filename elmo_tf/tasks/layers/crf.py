@@ -1,5 +1,6 @@
 """A linear-chain conditional random field: scores of whole label sequences, their loss and the best of them."""
 
+import logging
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +10,8 @@ import tensorflow as tf
 
 from elmo_tf.annotated import tag_schemes
 from elmo_tf.errors import InputError
+
+_log = logging.getLogger("elmo_tf")
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -26,7 +29,8 @@ class CRF(keras.layers.Layer):
 
     Args:
         labels: the labels, or how many there are. If they are tags of IOB2 or BIOUL (BIOES), such as `B-PER`, only
-            sequences that the scheme allows are decoded.
+            sequences that the scheme allows are decoded. Tags of IOB1, where an `I-` may have no `B-` of its kind, are
+            decoded freely, with a warning.
         boundaries: whether the first and the last label have scores of their own.
         initializer: of the transitions.
 
@@ -52,7 +56,12 @@ class CRF(keras.layers.Layer):
         self.initializer = initializer
         self.supports_masking = True
         names = self.labels if isinstance(self.labels, list) else [""]
-        self._allowed = tag_schemes.allowed(names) if all(map(tag_schemes.is_tag, names)) else None
+        self._allowed = None
+        if all(map(tag_schemes.is_tag, names)):
+            if unopened := tag_schemes.unopened(names):
+                _log.warning("CRF: label %s without B-%s, as in IOB1: any sequence is decoded", unopened, unopened[2:])
+            else:
+                self._allowed = tag_schemes.allowed(names)
 
     def build(self, scores_shape):
         if scores_shape is not None and scores_shape[-1] != self.num_labels:
@@ -102,8 +111,9 @@ class CRF(keras.layers.Layer):
             labels: integers `(batch, time)`; -1 on the right is padding.
 
         Returns:
-            float32 `(batch,)`; 0 for a row of padding alone.
+            float32 `(batch,)`; 0 for a row of padding alone, also where `time` is 0.
         """
+        scores, labels = _at_least_one_step(scores), _at_least_one_step(labels, -1)
         # Sums over paths are too long for half precision.
         scores = tf.cast(scores, self.transitions.dtype)
         mask = tf.cast(labels >= 0, scores.dtype)
@@ -122,7 +132,9 @@ class CRF(keras.layers.Layer):
         allowed = allowed or self._allowed
         if allowed is not None:
             weights = [tf.where(may, one, -math.inf) for may, one in zip(allowed, weights, strict=True)]
-        return viterbi(scores, tf.ones(tf.shape(scores)[:2], tf.bool) if mask is None else mask, *weights)
+        mask = tf.ones(tf.shape(scores)[:2], tf.bool) if mask is None else mask
+        best = viterbi(_at_least_one_step(scores), _at_least_one_step(mask, False), *weights)
+        return best[:, : tf.shape(scores)[1]]
 
     def _path_score(self, scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         labels = tf.maximum(labels, 0)
@@ -145,6 +157,13 @@ class CRF(keras.layers.Layer):
         following = (tf.transpose(scores[:, 1:], (1, 0, 2)), tf.transpose(mask[:, 1:]))
         sums = tf.foldl(step, following, initializer=first)
         return tf.reduce_logsumexp(sums + self.end, 1) * mask[:, 0]
+
+
+def _at_least_one_step(values: tf.Tensor, padding: float = 0.0) -> tf.Tensor:
+    """Returns `(batch, time, ...)` with a padding position if `time` is 0: there is a first label to look at."""
+    missing = tf.cast(tf.shape(values)[1] == 0, tf.int32)
+    widths = [[0, 0], [0, missing], *[[0, 0]] * (len(values.shape) - 2)]
+    return tf.pad(values, widths, constant_values=tf.cast(padding, values.dtype))
 
 
 @tf.function(autograph=False, reduce_retracing=True)

@@ -7,12 +7,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from elmo_tf.model.tracking import Tracked
 from elmo_tf.tasks.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score
 from elmo_tf.tasks.layers.span_pruning import best_spans
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
-class MentionSpans(keras.layers.Layer):
+class MentionSpans(Tracked, keras.layers.Layer):
     """Scores all spans inside sentences, up to a width, and keeps the best that do not cross each other.
 
     A span's vector is `[x_first; x_last; width; head]`: the LSTM's outputs at its first and last word, a learned vector
@@ -42,6 +43,8 @@ class MentionSpans(keras.layers.Layer):
     Reference:
         Lee et al. 2017, sections 4 and 5.
     """
+
+    collections = ("_score_weights",)
 
     def __init__(
         self,

@@ -6,13 +6,14 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from elmo_tf.model.tracking import Tracked
 from elmo_tf.tasks.layers.token_layer import TokenLayer
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text import in_graph
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
-class Spelling(TokenLayer):
+class Spelling(Tracked, TokenLayer):
     """A system's own character CNN: bytes, a convolution, ReLU, the maximum over the token's positions.
 
     Returns float32 `(batch, time, widths * filters)`. Each distinct token of a batch is computed once. The marks of its
@@ -26,6 +27,8 @@ class Spelling(TokenLayer):
     Reference:
         Ma and Hovy 2016; Peters et al. 2018, supplement A.7.
     """
+
+    collections = ("kernels",)
 
     def __init__(self, filters: int, dim: int = 16, width: int | Sequence[int] = 3, **kwargs: Any):
         super().__init__(**kwargs)

@@ -4,7 +4,7 @@ Vilain et al. 1995 (MUC), Bagga and Baldwin 1998 (B-cubed), Luo 2005 (CEAFe), Pr
 counts of all documents are added before precision and recall are computed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -17,17 +17,22 @@ with extras.required():
 
 # The clusters of a document.
 Clusters = Sequence[Sequence[Mention]]
+Sets = list[set[Hashable]]
 
 
 def score(gold: Iterable[Clusters], predicted: Iterable[Clusters]) -> dict[str, Counts]:
     """Returns the counts over all documents by metric: `muc`, `bcub`, `ceafe`.
+
+    Mentions that are predicted several times count as in the scorers. A mention that the key has several times counts
+    once, unlike in the scorers, whose CEAFe is then over 100 %.
 
     Args:
         gold, predicted: the clusters of each document, in the same order.
     """
     total = dict.fromkeys(_METRICS, Counts())
     for right, found in zip(gold, predicted, strict=True):
-        key, response = [set(cluster) for cluster in right], [set(cluster) for cluster in found]
+        key: Sets = [set(cluster) for cluster in right]
+        response = _as_counted(found, set().union(*key))
         total = {name: total[name] + metric(key, response) for name, metric in _METRICS.items()}
     return total
 
@@ -37,10 +42,30 @@ def average_f1(counts: dict[str, Counts]) -> float:
     return sum(one.f1 for one in counts.values()) / len(counts)
 
 
-def _muc(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
+def _as_counted(clusters: Clusters, in_key: set[Hashable]) -> Sets:
+    """Returns predicted clusters as the scorers count repeated mentions.
+
+    Of a mention that the key has, the first counts, in whatever cluster it is; any other counts each time.
+    """
+    seen: set[Mention] = set()
+    counted = []
+    for cluster in clusters:
+        kept: set[Hashable] = set()
+        for number, mention in enumerate(cluster):
+            if mention not in in_key:
+                kept.add((mention, number))
+            elif mention not in seen:
+                seen.add(mention)
+                kept.add(mention)
+        if kept:
+            counted.append(kept)
+    return counted
+
+
+def _muc(key: Sets, response: Sets) -> Counts:
     """Counts the links that remain in each cluster when it is divided as the other side divides its mentions."""
 
-    def links(clusters: list[set[Mention]], others: list[set[Mention]]) -> tuple[int, int]:
+    def links(clusters: Sets, others: Sets) -> tuple[int, int]:
         place = {mention: number for number, other in enumerate(others) for mention in other}
         kept = [len(one) - len({place.get(mention, mention) for mention in one}) for one in clusters]
         return sum(kept), sum(len(one) - 1 for one in clusters)
@@ -48,19 +73,19 @@ def _muc(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
     return Counts(*links(key, response), *links(response, key))
 
 
-def _b_cubed(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
+def _b_cubed(key: Sets, response: Sets) -> Counts:
     """Adds up, over all mentions, the share of its cluster that the other side puts in the same cluster."""
 
-    def overlap(clusters: list[set[Mention]], others: list[set[Mention]]) -> tuple[float, int]:
+    def overlap(clusters: Sets, others: Sets) -> tuple[float, int]:
         place = {mention: other for other in others for mention in other}
-        empty: set[Mention] = set()
+        empty: set[Hashable] = set()
         shared = [len(one & place.get(mention, empty)) / len(one) for one in clusters for mention in one]
         return sum(shared), sum(map(len, clusters))
 
     return Counts(*overlap(key, response), *overlap(response, key))
 
 
-def _ceafe(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
+def _ceafe(key: Sets, response: Sets) -> Counts:
     """Adds up the similarity 2 |K and R| / (|K| + |R|) of clusters, matched one to one for the largest sum."""
     if not key or not response:
         return Counts(0, len(key), 0, len(response))

@@ -1,28 +1,74 @@
-"""Exact match and F1 of answers, as the official evaluation of SQuAD 1.1 computes them (Rajpurkar et al. 2016)."""
+"""Exact match and F1 of answers, as the official evaluations of SQuAD 1.1 and 2.0 and of CMRC 2018 compute them.
+
+Rajpurkar et al. 2016 and 2018; Cui et al. 2019 for texts without spaces between words, whose F1 is of characters.
+"""
 
 import collections
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from elmo_tf.tasks.scores import cmrc_eval
+
+NO_ANSWER_THRESHOLD = 0.5  # a question with a higher probability of having no answer gets none
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
+_NO_ANSWER = [""]
+
+# By question: a score of 0 to 1.
+_Scores = dict[Any, float]
 
 
-def score(gold: Mapping[Any, Sequence[str]], predicted: Mapping[Any, str]) -> dict[str, float]:
+def score(
+    gold: Mapping[Any, Sequence[str]], predicted: Mapping[Any, str], by_characters: bool = False
+) -> dict[str, float]:
     """Returns `exact_match` and `f1` in percent, means over all questions.
 
     Args:
         gold: by question, its answers; the best of them counts.
         predicted: by question, one answer; a question without one counts as wrong.
+        by_characters: whether F1 is of characters, as for CMRC, and not of words, as for SQuAD.
     """
-    exact = f1 = 0.0
-    for question, answers in gold.items():
-        if question in predicted:
-            exact += max(normalized(predicted[question]) == normalized(answer) for answer in answers)
-            f1 += max(_f1(predicted[question], answer) for answer in answers)
-    return {"exact_match": 100 * exact / len(gold), "f1": 100 * f1 / len(gold)}
+    return {name: _mean(raw) for name, raw in _raw(gold, predicted, by_characters).items()}
+
+
+def score_with_unanswerable(
+    gold: Mapping[Any, Sequence[str]],
+    predicted: Mapping[Any, str],
+    no_answer: Mapping[Any, float],
+    by_characters: bool = False,
+) -> dict[str, float]:
+    """Returns the same for questions of which some have no answer, and more scores, under the official names.
+
+    They are those of SQuAD 2.0's script with a threshold of `NO_ANSWER_THRESHOLD`: `HasAns_exact`, `HasAns_f1` and
+    `NoAns_exact`, `NoAns_f1` are over the questions with and without an answer; `best_exact` and `best_f1` are the
+    scores with the best threshold, which is `best_exact_thresh` or `best_f1_thresh`.
+
+    Args:
+        gold: by question, its answers; none if it has no answer.
+        predicted: by question, the best answer, whether or not it is thought to have one.
+        no_answer: by question, the probability that it has no answer.
+        by_characters: as for `score`.
+    """
+    answers = {question: [text for text in texts if normalized(text)] for question, texts in gold.items()}
+    raw = _raw({question: texts or _NO_ANSWER for question, texts in answers.items()}, predicted, by_characters)
+    parts = {
+        name: [one for one in gold if bool(answers[one]) == has] for name, has in (("HasAns", True), ("NoAns", False))
+    }
+    found, best = {}, {}
+    for name, scores in raw.items():
+        decided = {
+            one: float(not answers[one]) if no_answer[one] > NO_ANSWER_THRESHOLD else scores[one] for one in scores
+        }
+        found[name] = _mean(decided)
+        official = name.removesuffix("_match")
+        best |= {f"{part}_{official}": _mean({one: decided[one] for one in chosen}) for part, chosen in parts.items()}
+        best[f"best_{official}"], best[f"best_{official}_thresh"] = _best_threshold(
+            scores, answers, predicted, no_answer
+        )
+    return found | best
 
 
 def normalized(text: str) -> str:
@@ -30,8 +76,50 @@ def normalized(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
+def _raw(gold: Mapping[Any, Sequence[str]], predicted: Mapping[Any, str], by_characters: bool) -> dict[str, _Scores]:
+    exact: Callable[[str, str], float] = cmrc_eval.exact_match if by_characters else _exact_match
+    f1: Callable[[str, str], float] = cmrc_eval.f1 if by_characters else _f1
+    return {
+        name: {
+            question: max(metric(predicted[question], answer) for answer in answers) if question in predicted else 0.0
+            for question, answers in gold.items()
+        }
+        for name, metric in (("exact_match", exact), ("f1", f1))
+    }
+
+
+def _best_threshold(
+    scores: _Scores,
+    answers: Mapping[Any, Sequence[str]],
+    predicted: Mapping[Any, str],
+    no_answer: Mapping[Any, float],
+) -> tuple[float, float]:
+    """Returns the highest score that a threshold reaches, in percent, and that threshold.
+
+    Above the highest probability nothing is answered; going down, one question after the other is.
+    """
+    current = best = float(sum(not texts for texts in answers.values()))
+    threshold = 0.0
+    for question in sorted(scores, key=no_answer.__getitem__):
+        current += scores[question] if answers[question] else -bool(predicted[question])
+        if current > best:
+            best, threshold = current, no_answer[question]
+    return 100 * best / len(scores), threshold
+
+
+def _mean(scores: _Scores) -> float:
+    """Returns the mean in percent, 0 of nothing."""
+    return 100 * sum(scores.values()) / len(scores) if scores else 0.0
+
+
+def _exact_match(predicted: str, answer: str) -> float:
+    return float(normalized(predicted) == normalized(answer))
+
+
 def _f1(predicted: str, answer: str) -> float:
     found, expected = normalized(predicted).split(), normalized(answer).split()
+    if not found or not expected:
+        return float(found == expected == [] and not answer)
     common = sum((collections.Counter(found) & collections.Counter(expected)).values())
     if not common:
         return 0.0

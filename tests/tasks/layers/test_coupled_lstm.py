@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf.reference import sigmoid
 from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM
 from tests import checks
-from tests.reference import sigmoid
 
 UNITS, DIM, LENGTHS = 5, 4, (6, 2, 3)
 MASK = np.arange(6) < np.array(LENGTHS)[:, None]

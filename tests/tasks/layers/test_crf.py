@@ -81,6 +81,24 @@ def test_scores_of_minus_infinity_are_no_error():
     assert decode(scores[:, :1].astype(np.float32)).numpy().tolist() == [[4]]
 
 
+def test_a_batch_whose_longest_row_is_empty_decodes_to_nothing_and_has_likelihood_0():
+    layer = crf()
+    assert layer.decode(tf.zeros((2, 0, 3))).shape == (2, 0)
+    assert layer.decode(tf.zeros((2, 0, 3)), tf.zeros((2, 0), tf.bool)).dtype == tf.int32
+    np.testing.assert_array_equal(layer.log_likelihood(tf.zeros((2, 0, 3)), tf.zeros((2, 0), tf.int32)), [0, 0])
+
+
+def test_labels_of_iob1_are_decoded_freely_with_a_warning(caplog):
+    layer = CRF(["O", "I-PER", "I-LOC", "B-PER"])
+    layer.build(None)
+    assert "label I-LOC without B-LOC, as in IOB1: any sequence is decoded" in caplog.text
+    scores = 9.0 * tf.one_hot([[1, 0, 2, 2, 3]], 4)
+    assert layer.decode(scores).numpy().tolist() == [[1, 0, 2, 2, 3]]
+    caplog.clear()
+    CRF(TAGS), CRF(["O", "B-X", "L-X", "U-X"])
+    assert caplog.text == ""
+
+
 def test_without_boundaries_only_transitions_are_learned():
     layer = CRF.from_config(CRF(3, boundaries=False, initializer="glorot_normal").get_config())
     layer.build(None)

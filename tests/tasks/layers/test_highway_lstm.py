@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf.reference import sigmoid
 from elmo_tf.tasks.layers import highway_lstm_scan
 from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 from tests import checks
-from tests.reference import sigmoid
 
 BATCH, TIME, DIM, UNITS = 3, 6, 4, 5
 RANDOM = np.random.default_rng(0)

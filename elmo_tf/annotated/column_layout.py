@@ -1,0 +1,143 @@
+"""What the columns of a file are: which has the tokens, which the tags. Found from its first sentences."""
+
+import dataclasses
+import os
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from elmo_tf.annotated import tag_schemes
+from elmo_tf.annotated.numbered_lines import Line
+from elmo_tf.annotated.reading import Column, Reading
+from elmo_tf.errors import InputError
+
+DOCUMENT = "-DOCSTART-"
+_JUDGED = 200  # sentences from which the columns are found
+_PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")  # of a token's language, as in WikiANN
+_TOKEN_NAMES = ("token", "tokens", "word", "words", "form")
+_TAG_NAMES = ("tag", "tags", "label", "labels", "ner", "ner_tag", "ner_tags")
+
+
+class Row(NamedTuple):
+    """A line and its columns."""
+
+    line: Line
+    fields: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """The columns of a file, by their indices from 0, or from the right if they are negative."""
+
+    token: int = 0
+    tag: int | None = -1  # None: there are no tags
+    is_indexed: bool = False  # whether the first column counts the words of each sentence from 1
+    width: int = 0  # the most columns that a line has
+    prefix: str = ""  # before every token
+    header: int = 0  # the number of the header's line; 0 without one
+
+    def is_row(self, row: Row) -> bool:
+        """Whether a line that begins with `#` has a token, and is not a comment."""
+        is_wide = len(row.fields) == self.width and not self.is_indexed
+        return is_wide and (self.tag is None or tag_schemes.is_tag(row.fields[self.tag]))
+
+
+def fields_of(text: str) -> list[str]:
+    """Returns the columns of a line, which tabs separate, or spaces where there is no tab."""
+    return [field.strip() for field in text.split("\t")] if "\t" in text else re.split(" +", text.strip())
+
+
+def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Reading) -> Layout:
+    """Returns the layout of a file, given its sentences without comments.
+
+    Raises:
+        InputError: naming the file, if several columns could have the tags or the tokens, or a name is not in the
+            header.
+    """
+    blocks = list(blocks[:_JUDGED])
+    header, blocks = _header(path, blocks, reading)
+    rows = [row for block in blocks for row in block]
+    width = max((_width(row) for row in rows), default=0)
+    names = [] if header is None else header.fields
+    given = {name: _index(path, getattr(reading, f"{name}_column"), names) for name in ("token", "tag")}
+    is_indexed = _is_indexed(blocks)
+    first = int(is_indexed)
+    tag = _tag_column(path, rows, width, first) if given["tag"] is None else given["tag"]
+    token = given["token"]
+    if token is None:
+        token = first if tag != first or width < 2 else _other(path, rows, width, first)
+    return Layout(token, tag, is_indexed, width, _prefix(rows, token), header.line.number if header else 0)
+
+
+def _header(
+    path: str | os.PathLike, blocks: list[Sequence[Row]], reading: Reading
+) -> tuple[Row | None, list[Sequence[Row]]]:
+    """Returns the header, if there is one, and the sentences without it."""
+    named = [column for column in (reading.token_column, reading.tag_column) if isinstance(column, str)]
+    first = blocks[0][0] if blocks else None
+    if first is None:
+        return None, blocks
+    names = [name.lower() for name in first.fields]
+    if not named and not (set(names) & set(_TOKEN_NAMES) and set(names) & set(_TAG_NAMES)):
+        return None, blocks
+    return first, [block for block in [blocks[0][1:], *blocks[1:]] if block]
+
+
+def _index(path: str | os.PathLike, column: Column | None, names: list[str]) -> int | None:
+    """Returns a column that the user or a header names as an index."""
+    if isinstance(column, str):
+        if column not in names:
+            raise InputError(str(path), f"no column is called {column!r}; the first line has {', '.join(names)}")
+        return names.index(column)
+    return column
+
+
+def _is_indexed(blocks: Sequence[Sequence[Row]]) -> bool:
+    """Whether the first of three columns or more counts the words of each sentence."""
+    numbers = [[row.fields[0] for row in block if row.fields[0].isdecimal()] for block in blocks]
+    counted = all(found == [str(number) for number in range(1, len(found) + 1)] and found for found in numbers)
+    others = re.compile(r"\d+([-.]\d+)?")
+    rows = [row for block in blocks for row in block]
+    return bool(rows) and counted and all(len(row.fields) > 2 and others.fullmatch(row.fields[0]) for row in rows)
+
+
+def _tag_column(path: str | os.PathLike, rows: list[Row], width: int, first: int) -> int | None:
+    """Returns the column of tags: the last one, or the first after indices and tokens; None if there is none."""
+    rows = [row for row in rows if not first or row.fields[0].isdecimal()]
+    if not rows or width < 2:
+        return None
+    if not first and all(len(row.fields) > 1 and tag_schemes.is_tag(row.fields[:width][-1]) for row in rows):
+        return -1
+    counts = [
+        sum(len(row.fields) > column and tag_schemes.is_tag(row.fields[column]) for row in rows)
+        for column in range(width)
+    ]
+    most = max(counts[first:])
+    # Without a column that always has a tag, one that usually has is taken: the line that lacks it will be named.
+    candidates = [column for column in range(first, width) if counts[column] == most > len(rows) / 2]
+    if first and candidates:
+        return candidates[0]  # GermEval's nested entities follow
+    if len(candidates) > 1:
+        shown = " or ".join(f"{rows[0].fields[column]!r} (--tag-column {column})" for column in candidates)
+        raise InputError(str(path), f"several columns could have the tags: line {rows[0].line.number} has {shown}")
+    return candidates[0] if candidates else None
+
+
+def _other(path: str | os.PathLike, rows: list[Row], width: int, tag: int) -> int:
+    """Returns the column of tokens where the tags are in the first."""
+    if width - tag > 2:
+        row = rows[0]
+        shown = " or ".join(f"{row.fields[column]!r} (--token-column {column})" for column in range(tag + 1, width))
+        raise InputError(str(path), f"several columns could have the tokens: line {row.line.number} has {shown}")
+    return tag + 1
+
+
+def _prefix(rows: list[Row], token: int) -> str:
+    """Returns the prefix that all tokens have; "" if they have none."""
+    tokens = [row.fields[token] for row in rows if -len(row.fields) <= token < len(row.fields)]
+    match = _PREFIX.match(tokens[0]) if len(tokens) > 1 else None
+    return match[0] if match and all(one.startswith(match[0]) for one in tokens) else ""
+
+
+def _width(row: Row) -> int:
+    return max((number for number, field in enumerate(row.fields, 1) if field), default=0)

@@ -1,0 +1,42 @@
+"""How a user wants files to be read, where the files do not say it."""
+
+import dataclasses
+import os
+import pathlib
+
+from elmo_tf.annotated import numbered_lines
+from elmo_tf.text import running_text
+
+# A column by its index from 0, by its index from the right (-1 is the last), or by its name in the file's header.
+Column = int | str
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """Options of the readers; each reader uses those that concern its format."""
+
+    token_column: Column | None = None  # None: found from the file's first sentences
+    tag_column: Column | None = None  # the same
+    labels: tuple[str, ...] = ()  # names of labels that a file has as numbers from 0
+    strict: bool = False  # whether an odd line is an error instead of left out
+    tokenizer: str = "penn"  # of running text, one of `tokenizers.TOKENIZERS`
+
+    def split(self, text: str) -> list[str]:
+        """Returns the tokens of running text."""
+        return [word.text for word in running_text.split(text, self.tokenizer)]
+
+
+DEFAULT = Reading()
+
+
+def column(text: str) -> Column:
+    """Returns the column that an option names: `2`, `-1`, or a name."""
+    return int(text) if text.removeprefix("-").isdecimal() else text
+
+
+def label_names(text: str) -> tuple[str, ...]:
+    """Returns the names that an option lists: a file with one name per line, or the names with commas between them."""
+    if os.path.exists(text):
+        found = [line.text.strip() for line in numbered_lines.filled_lines(text)]
+        return tuple(numbered_lines.require_some(found, pathlib.Path(text), "name of a label"))
+    return tuple(name.strip() for name in text.split(","))

@@ -1,0 +1,21 @@
+"""Words of annotated files: one split on white space, and one way to undo a treebank's escapes."""
+
+import re
+
+_SPACE = re.compile(r"[ \t\n\v\f\r]+")  # where bytes.split and tf.strings.split split, too: not at no-break spaces
+# How treebanks write brackets of the text.
+_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+
+
+def split(text: str) -> list[str]:
+    """Returns the parts of a text between runs of ASCII white space, as exported systems split."""
+    return [part for part in _SPACE.split(text) if part]
+
+
+def word(form: str) -> str:
+    """Returns a word as its text has it: a bracket for `-LRB-`, and no white space, which some treebanks have inside.
+
+    The result is "" for a form that is only white space, a no-break space for example.
+    """
+    form = "".join(form.split())
+    return _BRACKETS.get(form, form)

@@ -1,0 +1,134 @@
+"""What computes the vectors and the probabilities of an `Embedder`: NumPy, which starts at once, or TensorFlow.
+
+On two cores, with `english`, NumPy starts in a third of a second and embeds about half as many tokens per second in
+batches as TensorFlow, which takes five to ten seconds to start. So TensorFlow pays for calls with more than
+`TENSORFLOW_TOKENS` tokens, where there is nothing else to decide by; a single sentence is quicker in NumPy.
+"""
+
+import importlib.util
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
+
+import numpy as np
+
+from elmo_tf import extras
+from elmo_tf.errors import InputError
+from elmo_tf.reference import NumpyBiLM, log_softmax, scalar_mix
+from elmo_tf.scoring import Softmax
+
+if TYPE_CHECKING:
+    from elmo_tf.sources import Source
+
+Words = Sequence[bytes]  # the tokens of a sentence
+Name = Literal["numpy", "tensorflow"]
+
+TENSORFLOW_TOKENS = 50_000
+_ROWS = 128  # positions whose probabilities of all words are in memory together: 25 MB with 48,000 words
+
+
+class Engine(Protocol):
+    """A model ready to compute. Several threads may use it at the same time."""
+
+    def vectors(self, sentences: Sequence[Words], mixed: bool) -> list[np.ndarray]:
+        """Returns all layers of each sentence, float32 `(num_layers, tokens, dim)`, or their mix `(tokens, dim)`."""
+
+    def softmax(self) -> Softmax:
+        """Returns the softmax and its words; `InputError` if the source has none."""
+
+    def token_log_probs(self, sentences: Sequence[Words], token_ids: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        """Returns the log-probabilities of each sentence, float32 `(2, tokens + 1)`.
+
+        Given the tokens before it, of each token and the end; given those after it, of the beginning and each token.
+
+        Args:
+            sentences: the tokens of each.
+            token_ids: their ids in the vocabulary, between those of `<S>` and `</S>`.
+        """
+
+    def word_log_probs(self, tokens: Words, place: int) -> np.ndarray:
+        """Returns the log-probability of every word at one place of a sentence, float32 `(2, vocab_size)`.
+
+        Given the tokens before `place`, and given those after it.
+        """
+
+
+class NumpyEngine:
+    """An `Engine` that computes in NumPy, in float32."""
+
+    def __init__(self, source: "Source"):
+        self._source, self._bilm = source, NumpyBiLM(source.config, source.weights())
+        self._softmax: Softmax | None = None
+        self._lock = threading.Lock()  # several threads may ask for the first score
+
+    def vectors(self, sentences: Sequence[Words], mixed: bool) -> list[np.ndarray]:
+        layers = self._bilm.layers(sentences)
+        return [scalar_mix(one, np.zeros(len(one)), 1.0) for one in layers] if mixed else layers
+
+    def softmax(self) -> Softmax:
+        with self._lock:
+            if self._softmax is None:
+                self._softmax = self._source.softmax()
+            return self._softmax
+
+    def token_log_probs(self, sentences: Sequence[Words], token_ids: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        return [
+            # Forward, the output at a position predicts the token after it; backward, the one before it.
+            np.stack([self._target_log_probs(forward[:-1], ids[1:]), self._target_log_probs(backward[1:], ids[:-1])])
+            for (forward, backward), ids in zip(self._outputs(sentences), token_ids, strict=True)
+        ]
+
+    def word_log_probs(self, tokens: Words, place: int) -> np.ndarray:
+        ((forward, backward),) = self._outputs([tokens])
+        kernel, bias, _ = self.softmax()
+        return log_softmax(np.stack([forward[place], backward[place + 2]]), kernel, bias)
+
+    def _outputs(self, sentences: Sequence[Words]) -> list[list[np.ndarray]]:
+        """Returns both directions' top layers of each sentence, `<S>` and `</S>` included."""
+        return [np.split(layers[-1], 2, -1) for layers in self._bilm.layers(sentences, boundaries=True)]
+
+    def _target_log_probs(self, outputs: np.ndarray, targets: Sequence[int]) -> np.ndarray:
+        kernel, bias, _ = self.softmax()
+        found = []
+        for start in range(0, len(targets), _ROWS):
+            rows = outputs[start : start + _ROWS]
+            found.append(log_softmax(rows, kernel, bias)[np.arange(len(rows)), targets[start : start + _ROWS]])
+        return np.concatenate(found)
+
+
+def first(source: "Source", given: Name | None, num_threads: int | None) -> Name:
+    """Returns the engine that a model starts with.
+
+    Args:
+        source: of the model.
+        given: the engine that was asked for, if one was.
+        num_threads: for how many TensorFlow was asked, if it was.
+
+    Raises:
+        InputError: if there is no such engine, or the source cannot be computed by it.
+    """
+    if given is None:
+        wants_tensorflow = num_threads is not None or source.precision != "float32"
+        return "tensorflow" if wants_tensorflow else source.engines[0]
+    if given not in get_args(Name):
+        raise InputError("engine", f"one of {', '.join(get_args(Name))}", repr(given))
+    if given not in source.engines:
+        raise InputError("engine", f"a SavedModel needs {source.engines[0]}")
+    if given == "numpy" and source.precision != "float32":
+        raise InputError("engine", f"{source.precision} products need tensorflow")
+    return given
+
+
+def make(source: "Source", name: Name) -> Engine:
+    """Returns the engine of this name for a source; raises `InputError` if a file is damaged."""
+    if name == "numpy":
+        return NumpyEngine(source)
+    extras.check_keras_backend()
+    from elmo_tf import tensorflow_engine  # noqa: PLC0415 - it imports TensorFlow
+
+    return tensorflow_engine.new(source)
+
+
+def tensorflow_is_installed() -> bool:
+    """Whether TensorFlow can be imported; NumPy goes on alone where it cannot."""
+    return importlib.util.find_spec("tensorflow") is not None

@@ -1,0 +1,165 @@
+"""A page to look at: the uses of a word, the surprisal of each word, and how similar the words of a sentence are.
+
+One HTML file with its data, made from `look.html`; it needs neither a network nor a server.
+"""
+
+import functools
+import importlib.resources
+import json
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf import sources
+from elmo_tf.annotated import numbered_lines
+from elmo_tf.embedder import BATCH_TOKENS, batches
+from elmo_tf.errors import InputError
+from elmo_tf.files import staging
+from elmo_tf.files.progress import ProgressLine
+from elmo_tf.model.packed_bilm import PackedBiLM
+from elmo_tf.scoring import LanguageModel
+from elmo_tf.text import in_graph, tokenizers
+from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID
+
+MOST_SENTENCES = 1000
+_NEAREST = 5  # uses shown for one
+_LIKELIEST = 5  # words shown for a position
+_POSITIONS = 32  # whose probabilities of all words are in memory at once
+
+
+def write(source: sources.Path, text: str | os.PathLike, word: str, output: str | os.PathLike) -> None:
+    """Writes the page about the sentences of a file, one per line; see `look`."""
+    lines = [line.text for line in numbered_lines.filled_lines(text)]
+    template = importlib.resources.files("elmo_tf.probes").joinpath("look.html").read_text("utf-8")
+    data = json.dumps(look(source, lines, word), ensure_ascii=False, separators=(",", ":"))
+    # No text can end the element that the data stands in.
+    staging.write_file(output, template.replace("{{data}}", data.replace("<", "\\u003c")).encode())
+
+
+def look(source: sources.Path, texts: Sequence[str], word: str) -> dict[str, Any]:
+    """Returns what the page shows, as JSON has it.
+
+    Args:
+        source: the model, as for `elmo_tf.load`; without a softmax, there is no surprisal.
+        texts: sentences, which the model's tokenizer splits, at most `MOST_SENTENCES`.
+        word: a token with at least two uses in them, in upper or lower case.
+
+    Raises:
+        InputError: for fewer uses or more sentences, or if the model cannot be used.
+    """
+    if len(texts) > MOST_SENTENCES:
+        raise InputError("text", f"{len(texts):,} sentences; a page shows at most {MOST_SENTENCES:,}")
+    found = sources.find(source)
+    sentences = [tokens for tokens in tokenizers.split([one.encode() for one in texts], found.tokenizer) if tokens]
+    shown = [[token.decode(errors="replace") for token in tokens] for tokens in sentences]
+    places = [(n, place) for n, row in enumerate(shown) for place, one in enumerate(row) if one.lower() == word.lower()]
+    if len(places) < 2:
+        raise InputError("word", f"{word!r} has {len(places)} uses in the text; a page needs two")
+    try:
+        model: LanguageModel | None = found.language_model()
+    except InputError:  # it has no softmax
+        model = None
+    layers = _layers(model.network if model else sources.network(source), sentences)
+    inner = [one[:, 1:-1] for one in layers]
+    vectors = np.stack([inner[n][:, place] for n, place in places], 1)
+    mean = np.concatenate(inner, 1).mean(1, dtype=np.float64)[:, None].astype(np.float32)
+    cosines = [_cosines(one - mean) for one in inner]
+    page = {
+        "word": word,
+        "model": found.name,
+        "tokens": shown,
+        "uses": places,
+        "points": [_points(one).round(4).tolist() for one in vectors],
+        "nearest": [_nearest(one) for one in vectors],
+        # Percent, above the diagonal, row by row.
+        "cosines": [
+            [(100 * one[np.triu_indices(len(one), 1)]).round().astype(int).tolist() for one in row] for row in cosines
+        ],
+    }
+    return page | (_surprisal(model, sentences, layers) if model else {})
+
+
+def _layers(network: PackedBiLM, sentences: Sequence[Sequence[bytes]]) -> list[np.ndarray]:
+    """Returns each sentence's layers, float32 `(num_layers, tokens + 2, dim)`, with `<S>` and `</S>`."""
+    specs = [tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)]
+
+    @tf.function(input_signature=specs, autograph=False)
+    def embed(tokens, lengths):
+        char_ids = in_graph.encode_tokens(tokens, lengths, network.config.char_cnn.max_chars_per_token)
+        return network.embed(char_ids, network.zero_states(1), boundaries=True)[0]
+
+    found: list[Any] = [None] * len(sentences)
+    for batch in batches([len(tokens) for tokens in sentences], BATCH_TOKENS):
+        lengths = [len(sentences[n]) for n in batch]
+        padded = [[*sentences[n], *[b""] * (max(lengths) - len(sentences[n]))] for n in batch]
+        for n, layers in zip(batch, embed(tf.constant(padded), tf.constant(lengths, tf.int32)).numpy(), strict=True):
+            found[n] = layers[:, : len(sentences[n]) + 2]
+    return found
+
+
+def _points(vectors: np.ndarray) -> np.ndarray:
+    """Returns the first two principal components of vectors minus their mean, `(uses, 2)`."""
+    left, values, _ = np.linalg.svd(vectors - vectors.mean(0), full_matrices=False)
+    return (left * values)[:, :2]
+
+
+def _nearest(vectors: np.ndarray) -> list[list[list[int]]]:
+    """Returns each use's nearest others, the nearest first, as pairs: the use, and the cosine in percent."""
+    cosines = _cosines(vectors - vectors.mean(0))
+    np.fill_diagonal(cosines, -np.inf)
+    best = np.argsort(-cosines, 1, kind="stable")[:, : min(_NEAREST, len(vectors) - 1)]
+    return [
+        [[use, round(100 * float(row[use]))] for use in chosen]
+        for row, chosen in zip(cosines, best.tolist(), strict=True)
+    ]
+
+
+def _cosines(vectors: np.ndarray) -> np.ndarray:
+    """Returns the cosine of each pair of rows, `(..., rows, rows)`; 0 for a vector without length."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    unit = vectors / np.where(lengths == 0, 1, lengths)
+    return unit @ unit.swapaxes(-1, -2)
+
+
+def _surprisal(
+    model: LanguageModel, sentences: Sequence[Sequence[bytes]], layers: Sequence[np.ndarray]
+) -> dict[str, Any]:
+    """Returns each token's surprisal and the likeliest words at its position: forward, backward, and both.
+
+    Both directions are combined as in `Embedder.fill`.
+    """
+    line, bits, likeliest, unknown = ProgressLine(at_once=False), [], [], []
+    predict = tf.function(functools.partial(_predict, model), autograph=False, reduce_retracing=True)
+    for tokens, values in zip(sentences, layers, strict=True):
+        ids, (forward, backward) = np.array(model.vocabulary.ids(tokens)), np.split(values[-1], 2, -1)
+        outputs = np.stack([forward[:-2], backward[2:]])
+        parts = [slice(start, start + _POSITIONS) for start in range(0, len(ids), _POSITIONS)]
+        found = [predict(tf.constant(outputs[:, part]), tf.constant(ids[part])) for part in parts]
+        bits.append(np.concatenate([one.numpy() for one, _ in found], 1).round(2).tolist())
+        likeliest.append(np.concatenate([one.numpy() for _, one in found], 1).tolist())
+        unknown.append(np.flatnonzero(ids == UNKNOWN_ID).tolist())
+        if line.due():
+            line.show(f"{len(bits):,} of {len(sentences):,} sentences")
+    line.clear()
+    used = sorted({number for row in likeliest for number in np.ravel(row).tolist()})
+    names = {number: model.vocabulary.tokens[number].decode() for number in used}
+    return {"bits": bits, "likeliest": likeliest, "unknown": unknown, "words": names}
+
+
+def _predict(model: LanguageModel, outputs: tf.Tensor, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns surprisals in bits, float32 `(3, positions)`, and numbers of words, int32 `(3, positions, _LIKELIEST)`.
+
+    `outputs`, float32 `(2, positions, dim)`, are each direction's output that predicts the position; `ids` its token.
+    """
+    size, special = len(model.vocabulary), len(SPECIAL_TOKENS)
+    directions = tf.reshape(model.softmax.log_probs(tf.reshape(outputs, (-1, outputs.shape[-1]))), (2, -1, size))
+    prior = np.log(np.log1p(1 / np.arange(1, size + 1)))
+    prior[[BEGIN_ID, END_ID]] = np.inf  # never inside a sentence
+    both = tf.nn.log_softmax(tf.reduce_sum(directions, 0) - prior.astype(np.float32))
+    every = tf.concat([directions, both[None]], 0)
+    bits = -tf.gather(every, tf.tile(ids[None], (3, 1)), axis=2, batch_dims=2) / math.log(2)
+    return bits, tf.math.top_k(every[..., special:], min(_LIKELIEST, size - special)).indices + special

@@ -1,0 +1,194 @@
+"""The weights of published files as NumPy arrays: one table of names, and their shapes; no TensorFlow."""
+
+import contextlib
+import os
+import pathlib
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import h5py
+import numpy as np
+
+from elmo_tf.config import ModelConfig
+from elmo_tf.errors import InputError, is_about_memory, reason
+from elmo_tf.published.models import SOFTMAX_FILE, VOCABULARY_FILE, WEIGHTS_FILE
+from elmo_tf.scoring import Softmax
+from elmo_tf.text import char_ids
+from elmo_tf.text import vocabulary as vocabulary_lib
+
+Shapes = dict[str, tuple[int, ...]]
+
+# Our name of a weight, the HDF5 file's dataset, bilm-tf's variable below `lm/`; {n} numbers convolutions and layers.
+_NAMES = (
+    ("char_cnn/embedding", "char_embed", "char_embed"),
+    ("char_cnn/kernel_{n}", "CNN/W_cnn_{n}", "CNN/W_cnn_{n}"),
+    ("char_cnn/bias_{n}", "CNN/b_cnn_{n}", "CNN/b_cnn_{n}"),
+    # bilm-tf calls the gate that lets the transform through `carry`.
+    ("char_cnn/highway_{n}/gate_kernel", "CNN_high_{n}/W_carry", "CNN_high_{n}/W_carry"),
+    ("char_cnn/highway_{n}/gate_bias", "CNN_high_{n}/b_carry", "CNN_high_{n}/b_carry"),
+    ("char_cnn/highway_{n}/transform_kernel", "CNN_high_{n}/W_transform", "CNN_high_{n}/W_transform"),
+    ("char_cnn/highway_{n}/transform_bias", "CNN_high_{n}/b_transform", "CNN_high_{n}/b_transform"),
+    ("char_cnn/projection/kernel", "CNN_proj/W_proj", "CNN_proj/W_proj"),
+    ("char_cnn/projection/bias", "CNN_proj/b_proj", "CNN_proj/b_proj"),
+    ("forward_{n}/kernel", "RNN_0/{cell}/W_0", "RNN_0/{cell}/kernel"),
+    ("forward_{n}/bias", "RNN_0/{cell}/B", "RNN_0/{cell}/bias"),
+    ("forward_{n}/projection_kernel", "RNN_0/{cell}/W_P_0", "RNN_0/{cell}/projection/kernel"),
+    ("backward_{n}/kernel", "RNN_1/{cell}/W_0", "RNN_1/{cell}/kernel"),
+    ("backward_{n}/bias", "RNN_1/{cell}/B", "RNN_1/{cell}/bias"),
+    ("backward_{n}/projection_kernel", "RNN_1/{cell}/W_P_0", "RNN_1/{cell}/projection/kernel"),
+    ("softmax/kernel", None, "softmax/W"),
+    ("softmax/bias", None, "softmax/b"),
+)
+_HDF5_CELL, _CHECKPOINT_CELL = "RNN/MultiRNNCell/Cell{n}/LSTMCell", "rnn/multi_rnn_cell/cell_{n}/lstm_cell"
+# bilm-tf trains and dumps a single layer without its number, but reads it with the number.
+_SINGLE_LAYER = (
+    ("/RNN/LSTMCell/", "/RNN/MultiRNNCell/Cell0/LSTMCell/"),
+    ("/rnn/lstm_cell/", "/rnn/multi_rnn_cell/cell_0/lstm_cell/"),
+)
+# The reference convolves with conv2d over one row: its kernels have a leading axis of 1.
+_CONVOLUTION = re.compile(r"char_cnn/kernel_\d+")
+_TABLE = {ours: theirs for ours, *theirs in _NAMES}
+
+
+class Names(NamedTuple):
+    """A weight's names and shape in published files."""
+
+    hdf5: str | None  # None: not in that file
+    checkpoint: str
+    shape: tuple[int, ...]
+
+
+def published(ours: str, shape: tuple[int, ...]) -> Names:
+    """Returns the published names and shape of a weight of ours."""
+    number = re.search(r"_(\d+)(/|$)", ours)
+    hdf5, checkpoint = (
+        name and name.replace("{cell}", cell).replace("{n}", number[1] if number else "")
+        for name, cell in zip(
+            _TABLE[re.sub(r"_\d+(/|$)", r"_{n}\1", ours)], (_HDF5_CELL, _CHECKPOINT_CELL), strict=True
+        )
+    )
+    return Names(hdf5, f"lm/{checkpoint}", (1, *shape) if _CONVOLUTION.fullmatch(ours) else tuple(shape))
+
+
+def shapes(config: ModelConfig) -> Shapes:
+    """Returns the shape of each weight of a network without its softmax, by our name."""
+    cnn, units, width = config.char_cnn, config.lstm.units, config.lstm.projection_dim
+    size = cnn.num_filters
+    found: Shapes = {"char_cnn/embedding": (char_ids.NUM_CHARS - 1, cnn.embedding_dim)}
+    for n, (span, count) in enumerate(cnn.filters):
+        found |= {f"char_cnn/kernel_{n}": (span, cnn.embedding_dim, count), f"char_cnn/bias_{n}": (count,)}
+    for n in range(cnn.num_highway):
+        for part in ("gate", "transform"):
+            found[f"char_cnn/highway_{n}/{part}_kernel"] = (size, size)
+            found[f"char_cnn/highway_{n}/{part}_bias"] = (size,)
+    if size != width:
+        found |= {"char_cnn/projection/kernel": (size, width), "char_cnn/projection/bias": (width,)}
+    for layer in (f"{direction}_{n}" for direction in ("forward", "backward") for n in range(config.lstm.num_layers)):
+        found |= {f"{layer}/kernel": (2 * width, 4 * units), f"{layer}/bias": (4 * units,)}
+        if width != units:
+            found[f"{layer}/projection_kernel"] = (units, width)
+    return found
+
+
+class Source(NamedTuple):
+    """Named arrays in a file."""
+
+    path: str | os.PathLike  # the file, or the prefix of several files
+    shapes: Shapes
+    read: Callable[[str], np.ndarray]  # returns the array of that name
+
+
+def read_all(source: Source, expected: Shapes) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields every expected array with its name, float32, one at a time, after comparing all names and shapes.
+
+    The names of a single LSTM layer may lack its number.
+
+    Raises:
+        InputError: naming the first array that is missing, unknown, of another shape, or not of finite floats.
+    """
+    path, stored = str(source.path), {_numbered(name): name for name in source.shapes}
+    for name, shape in expected.items():
+        if name not in stored:
+            raise InputError(path, f"{name} of shape {shape}", "nothing of that name")
+        if (found := source.shapes[stored[name]]) != shape:
+            raise InputError(path, f"{stored[name]} of shape {shape}", found)
+    for name, shape in source.shapes.items():
+        if _numbered(name) not in expected or stored[_numbered(name)] != name:
+            raise InputError(path, "only arrays that the options ask for", f"{name} {shape}")
+    for name in expected:
+        values = source.read(stored[name])
+        if values.dtype.kind != "f":
+            raise InputError(path, f"{stored[name]} of floats", values.dtype)
+        with np.errstate(over="ignore"):
+            values = values.astype(np.float32, copy=False)
+        if wrong := np.size(values) - np.count_nonzero(np.isfinite(values)):
+            raise InputError(path, f"{stored[name]} of finite numbers", f"{wrong} that are not")
+        yield name, values
+
+
+def read_hdf5(path: str | os.PathLike, expected: Shapes) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields the arrays of an HDF5 file; raises `InputError` as `read_all`, or if it is missing or damaged."""
+    if not pathlib.Path(path).is_file():
+        raise InputError(str(path), "an HDF5 file of weights", "no such file")
+    with guarded("a whole HDF5 file", path), h5py.File(path) as file:
+        yield from read_all(Source(path, _shapes(file), lambda name: file[name][()]), expected)
+
+
+def read_weights(path: str | os.PathLike, config: ModelConfig) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields the weights of a `weights.hdf5` with our names and in our shapes; raises as `read_hdf5`.
+
+    All shapes are compared before the first array is read.
+    """
+    ours = shapes(config)
+    by_name = {published(name, shape).hdf5: name for name, shape in ours.items()}
+    expected = {name: published(by_name[name], ours[by_name[name]]).shape for name in by_name}
+    for name, values in read_hdf5(path, expected):
+        yield by_name[name], values.reshape(ours[by_name[name]])
+
+
+def read_softmax(weights: str | os.PathLike, config: ModelConfig) -> Softmax | None:
+    """Returns the softmax and its words that are beside a `weights.hdf5`, or None if there are none.
+
+    Raises:
+        InputError: if a file is damaged, or the two do not fit each other or the network.
+    """
+    folder = pathlib.Path(weights).parent
+    has_files = (folder / SOFTMAX_FILE).is_file() and (folder / VOCABULARY_FILE).is_file()
+    if not has_files or pathlib.Path(weights).name != WEIGHTS_FILE:
+        return None
+    words = vocabulary_lib.from_bytes((folder / VOCABULARY_FILE).read_bytes(), str(folder / VOCABULARY_FILE))
+    expected = {"kernel": (len(words), config.lstm.projection_dim), "bias": (len(words),)}
+    return Softmax(**dict(read_hdf5(folder / SOFTMAX_FILE, expected)), vocabulary=words)
+
+
+@contextlib.contextmanager
+def guarded(expected: str, source: str | os.PathLike) -> Iterator[None]:
+    """Turns exceptions in the block, which reads the file `source`, into `InputError`, except those about memory.
+
+    Libraries raise exceptions of many types for damaged files.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, InputError) or is_about_memory(error):
+            raise
+        raise InputError(str(source), expected, reason(error)) from None
+
+
+def _shapes(file: h5py.File) -> Shapes:
+    """Returns the shape of each dataset in the file, by name."""
+    found = {}
+
+    def visit(name, item):
+        if isinstance(item, h5py.Dataset):
+            found[str(name)] = item.shape  # a name that is not UTF-8 is bytes
+
+    file.visititems(visit)
+    return found
+
+
+def _numbered(name: str) -> str:
+    for single, numbered in _SINGLE_LAYER:
+        name = name.replace(single, numbered)
+    return name

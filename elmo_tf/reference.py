@@ -1,0 +1,255 @@
+"""ELMo in NumPy: the whole network, from characters to vectors, to be read from top to bottom.
+
+It follows Peters et al. 2018, "Deep contextualized word representations" (arXiv 1802.05365), in the paper's symbols:
+
+    t_k    token k of a sentence, k = 1 .. N; here the bytes of its UTF-8
+    x_k    its vector from its characters alone (section 3.4)
+    h_kj   layer j of token k, j = 0 .. L, forward and backward side by side; h_k0 = [x_k; x_k] (section 3.2)
+    s_j    weights of the layers, with the scale gamma (equation 1)
+
+The paper leaves the character CNN with highway layers to Kim et al. 2015 (arXiv 1508.06615), and the LSTM with a
+projection to Sak et al. 2014 (arXiv 1402.1128). What none of them says (clips, the forget gate's bias, the order of the
+gates) is from the program that trained the published weights, bilm-tf, and is marked so.
+
+`Embedder` computes with it in float32. Tests compare the TensorFlow network with it in float64, and it with vectors of
+bilm-tf. It has no gradients: `elmo_tf/model` trains.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
+from elmo_tf.text import char_ids
+
+TOKENS_AT_ONCE = 64  # distinct tokens that go through the convolutions together
+STEPS_AT_ONCE = 64  # time steps whose gates are in memory together
+
+Weights = Mapping[str, np.ndarray]  # by name, such as `forward_0/kernel`; `published.arrays.shapes` lists them
+State = tuple[
+    np.ndarray, np.ndarray
+]  # c and h of some sentences: (2, sentences, units), (2, sentences, projection_dim)
+
+
+class LSTM(NamedTuple):
+    """One layer of both directions, forward first. The columns of all gates are side by side: i, j, f, o."""
+
+    from_input: np.ndarray  # (2, input_dim, 4 * units)
+    recurrent: np.ndarray  # (2, projection_dim, 4 * units)
+    bias: np.ndarray  # (2, 1, 4 * units)
+    projection: np.ndarray | None  # (2, units, projection_dim); None: h is the output of the cell itself
+
+
+class NumpyBiLM:
+    """A biLM: the layers of sentences.
+
+    Args:
+        config: the network's sizes.
+        weights: all of them, by name; left as they are.
+        dtype: of the arithmetic and the results.
+    """
+
+    def __init__(self, config: ModelConfig, weights: Weights, dtype: type = np.float32):
+        self.config = config
+        names = [name for name in weights if name.startswith("char_cnn/")]
+        self._char_cnn = {name: np.asarray(weights[name], dtype) for name in names}
+        self._lstms = [
+            new_lstm(
+                [
+                    [weights.get(f"{direction}_{number}/{name}") for name in ("kernel", "bias", "projection_kernel")]
+                    for direction in ("forward", "backward")
+                ],
+                dtype,
+            )
+            for number in range(config.lstm.num_layers)
+        ]
+
+    def layers(self, sentences: Sequence[Sequence[bytes]], boundaries: bool = False) -> list[np.ndarray]:
+        """Returns h_kj of each sentence, `(num_layers + 1, N, 2 * projection_dim)`.
+
+        The forward direction reads `<S> t_1 .. t_N`, the backward direction `</S> t_N .. t_1`, from zero states.
+
+        Args:
+            sentences: the tokens of each.
+            boundaries: whether both read both boundaries, and these are returned as well: N + 2 positions.
+        """
+        # Half of the tokens of a text are repeats, and a token's vector does not depend on its sentence.
+        words: dict[bytes, int] = {}
+        numbers = [[words.setdefault(t, len(words)) for t in (b"<S>", *tokens, b"</S>")] for tokens in sentences]
+        ids = char_ids.encode_tokens(list(words), self.config.char_cnn.max_chars_per_token)
+        last = None if boundaries else -1
+        readings = [(k[:last], k[::-1][:last]) for k in numbers]  # of both directions
+        order, sizes, packed = pack(readings)
+        x = char_cnn(self._char_cnn, ids, self.config.char_cnn)[packed]
+        layers = self.run(x, sizes, self.zero_states(len(sentences)))
+
+        starts = np.cumsum(sizes) - sizes
+        found: list = [None] * len(sentences)
+        for rank, sentence in enumerate(order):
+            at = starts[: len(readings[sentence][0])] + rank  # where its time steps are
+            at = at if boundaries else at[1:]
+            found[sentence] = np.stack([np.concatenate([h[0, at], h[1, at[::-1]]], -1) for h in layers])
+        return found
+
+    def run(self, x: np.ndarray, sizes: Sequence[int], states: Sequence[State]) -> list[np.ndarray]:
+        """Returns the token vectors and each layer's output, `(2, positions, projection_dim)`.
+
+        Args:
+            x: the token vectors in the order of `pack`, in which each direction reads them.
+            sizes: how many sentences reach each time step.
+            states: of each layer before the first time step; they become those after each sentence's last one.
+        """
+        layers = [x]
+        for lstm, state in zip(self._lstms, states, strict=True):
+            h = run_lstm(lstm, layers[-1], sizes, state, self.config.lstm)
+            # Section 3.4: "a residual connection from the first to second layer"; the state has no part in it.
+            layers.append(h + layers[-1] if len(layers) > 1 and self.config.lstm.use_skip_connections else h)
+        return layers
+
+    def zero_states(self, num_sentences: int) -> list[State]:
+        """Returns the states of each layer before a first token."""
+        widths, dtype = (self.config.lstm.units, self.config.lstm.projection_dim), self._lstms[0].bias.dtype
+        return [tuple(np.zeros((2, num_sentences, width), dtype) for width in widths) for _ in self._lstms]
+
+
+def char_cnn(weights: Weights, ids: np.ndarray, config: CharCNNConfig) -> np.ndarray:
+    """Returns x_k of tokens `(n, projection_dim)`, given their character ids `(n, max_chars)`."""
+    # Tokens of about the same length together: one long token would make all rows long.
+    order = np.argsort(np.count_nonzero(ids != char_ids.PAD, 1), kind="stable")
+    groups = [order[start : start + TOKENS_AT_ONCE] for start in range(0, len(order), TOKENS_AT_ONCE)]
+    y = np.concatenate([convolutions(weights, ids[group], config) for group in groups])[np.argsort(order)]
+    for n in range(config.num_highway):
+        y = highway(y, *(weights[f"char_cnn/highway_{n}/{name}"] for name in HIGHWAY))
+    if "char_cnn/projection/kernel" not in weights:  # the filters are as many as the projection is wide
+        return y
+    return y @ weights["char_cnn/projection/kernel"] + weights["char_cnn/projection/bias"]
+
+
+def convolutions(weights: Weights, ids: np.ndarray, config: CharCNNConfig) -> np.ndarray:
+    """Returns y `(n, num_filters)`: of each filter the maximum over all positions in the token."""
+    # The row of id 0, padding, is zero; a real token is filled up with PAD, a character like any other.
+    table = np.pad(weights["char_cnn/embedding"], ((1, 0), (0, 0)))
+    # Behind the longest token all windows are the same: one of them is enough for the maximum.
+    longest = np.count_nonzero(ids != char_ids.PAD, 1).max()
+    characters = table[ids[:, : longest + max(width for width, _ in config.filters)]]
+    maxima = []
+    for n, (width, count) in enumerate(config.filters):
+        num_windows = min(longest, ids.shape[1] - width) + 1
+        windows = np.concatenate([characters[:, start : start + num_windows] for start in range(width)], -1)
+        f = windows @ weights[f"char_cnn/kernel_{n}"].reshape(-1, count)  # (n, num_windows, count)
+        maxima.append(f.max(1) + weights[f"char_cnn/bias_{n}"])
+    y = np.concatenate(maxima, -1)
+    return np.maximum(y, 0) if config.activation == "relu" else np.tanh(y)
+
+
+HIGHWAY = ("gate_kernel", "gate_bias", "transform_kernel", "transform_bias")
+
+
+def highway(y: np.ndarray, w_t: np.ndarray, b_t: np.ndarray, w_h: np.ndarray, b_h: np.ndarray) -> np.ndarray:
+    """Returns z of `(n, num_filters)`; the gate t lets the transformed y through. bilm-tf calls it `carry`."""
+    t = sigmoid(y @ w_t + b_t)
+    return t * np.maximum(y @ w_h + b_h, 0) + (1 - t) * y
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """Returns 1 / (1 + exp(-x)), which does not overflow in this form."""
+    return (1 + np.tanh(x / 2)) / 2
+
+
+def new_lstm(directions: Sequence[Sequence], dtype: type = np.float32) -> LSTM:
+    """Returns a layer, given kernel, bias and projection kernel (or None) of each direction, as they are stored.
+
+    A kernel is `(input_dim + projection_dim, 4 * units)`: the rows of the input, then those of the state.
+    """
+    kernel, bias, projection = (
+        None if parts[0] is None else np.stack(parts).astype(dtype, copy=False)
+        for parts in zip(*directions, strict=True)
+    )
+    units = bias.shape[-1] // 4
+    bias[:, 2 * units : 3 * units] += 1  # bilm-tf: the forget gate's bias is stored without this 1
+    # sigmoid(a) = (1 + tanh(a / 2)) / 2. With the columns of i, f and o halved here, one tanh serves all gates.
+    for columns in (slice(units), slice(2 * units, None)):
+        kernel[..., columns] /= 2
+        bias[:, columns] /= 2
+    projection_dim = units if projection is None else projection.shape[-1]
+    return LSTM(kernel[:, :-projection_dim], kernel[:, -projection_dim:], bias[:, None], projection)
+
+
+def run_lstm(lstm: LSTM, x: np.ndarray, sizes: Sequence[int], state: State, config: LSTMConfig) -> np.ndarray:
+    """Returns h of every position, `(2, positions, projection_dim)`; arguments are those of `NumpyBiLM.run`.
+
+    One direction is as good as two. What does not depend on the state, the input's part of the gates, is one large
+    product for many time steps; only the rest waits for the step before.
+    """
+    c, h = state
+    outputs = np.empty((*x.shape[:2], h.shape[-1]), x.dtype)
+    units, start = c.shape[-1], 0
+    for step, rows in enumerate(sizes):  # the sentences that reach this step are the first ones
+        if step % STEPS_AT_ONCE == 0:
+            first, end = start, start + sum(sizes[step : step + STEPS_AT_ONCE])
+            from_input = x[:, first:end] @ lstm.from_input
+            from_input += lstm.bias
+        gates = h[:, :rows] @ lstm.recurrent
+        gates += from_input[:, start - first : start - first + rows]
+        np.tanh(gates, out=gates)
+        i, j, f, o = (gates[..., gate * units : (gate + 1) * units] for gate in range(4))
+        # c = sigmoid(f) c + sigmoid(i) tanh(j)
+        f += 1
+        f *= c[:, :rows]
+        i += 1
+        i *= j
+        f += i
+        now = np.multiply(f, 0.5, out=c[:, :rows])
+        clip(now, config.cell_clip)
+        # h = W_p (sigmoid(o) tanh(c))
+        o += 1
+        o *= np.tanh(now)
+        o *= 0.5
+        r = o
+        if lstm.projection is not None:
+            r = o @ lstm.projection
+            clip(r, config.proj_clip)
+        h[:, :rows] = outputs[:, start : start + rows] = r
+        start += rows
+    return outputs
+
+
+def clip(values: np.ndarray, bound: float | None) -> None:
+    """Clips values to +-bound in place; bilm-tf does so with c and h in training and in use."""
+    if bound is not None:
+        np.minimum(values, bound, out=values)
+        np.maximum(values, -bound, out=values)
+
+
+def pack(readings: Sequence[tuple[Sequence[int], Sequence[int]]]) -> tuple[np.ndarray, list[int], np.ndarray]:
+    """Puts sentences of different lengths into one row without padding: all first tokens, then all second ones, ...
+
+    Args:
+        readings: the numbers of each sentence's tokens, in the order in which each direction reads them.
+
+    Returns:
+        order: the sentences by descending length, so that those which reach a time step are the first ones.
+        sizes: how many reach each time step.
+        packed: the numbers `(2, sum(sizes))`.
+    """
+    lengths = np.array([len(forward) for forward, _ in readings])
+    order = np.argsort(-lengths, kind="stable")
+    reached = np.arange(lengths.max())[:, None] < lengths[order]  # (time, sentences)
+    numbers = np.zeros((2, *reached.shape), np.int64)
+    for rank, sentence in enumerate(order):
+        numbers[:, : lengths[sentence], rank] = readings[sentence]
+    return order, reached.sum(1).tolist(), numbers[:, reached]
+
+
+def scalar_mix(layers: np.ndarray, scalar_parameters: np.ndarray, gamma: float) -> np.ndarray:
+    """Returns ELMo_k = gamma * sum_j s_j h_kj, s being a softmax (equation 1), of `(num_layers + 1, ...)`."""
+    s = np.exp(scalar_parameters) / np.exp(scalar_parameters).sum()
+    return gamma * np.tensordot(s.astype(layers.dtype), layers, 1)
+
+
+def log_softmax(h: np.ndarray, kernel: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """Returns log p of every word `(n, vocab_size)`, given one direction's top layer `(n, projection_dim)` (3.1)."""
+    logits = h @ kernel.T + bias
+    logits -= logits.max(-1, keepdims=True)
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))

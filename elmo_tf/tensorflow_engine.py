@@ -1,0 +1,136 @@
+"""An `engines.Engine` that computes in TensorFlow: a SavedModel's own graph, or a graph around the network."""
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf import sources
+from elmo_tf.errors import InputError, is_about_memory, reason
+from elmo_tf.model import log_probs
+from elmo_tf.model.kernels import products
+from elmo_tf.model.packed_bilm import PackedBiLM
+from elmo_tf.model.sampled_softmax import new_softmax
+from elmo_tf.model.scalar_mix import build_mix
+from elmo_tf.savedmodel import assets, checksums
+from elmo_tf.scoring import Softmax
+from elmo_tf.text import in_graph
+
+Words = Sequence[bytes]  # the tokens of a sentence
+
+_STRINGS, _LENGTHS = tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)
+# Tokens (batch, max_length) and their numbers (batch,) to the outputs `layers` and `elmo`.
+_Embed = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
+
+
+def new(source: sources.Source) -> "TensorFlowEngine":
+    """Returns the engine for a source; raises `InputError` if a file is damaged or the CPU lacks the precision."""
+    if isinstance(source, sources.SavedModel):
+        model = _load(source)
+        # The graph has the mix and the initial state; scores start from the zero state, for which the weights are read.
+        return TensorFlowEngine(source, model.tokens, source.network, keep=model)
+    if source.precision == "bfloat16":
+        products.check_bfloat16()
+    bilm = source.network()
+    # Scores are computed in float32.
+    is_exact = source.precision == "float32"
+    return TensorFlowEngine(
+        source, _graph(bilm), lambda: bilm if is_exact else source.with_precision("float32").network()
+    )
+
+
+class TensorFlowEngine:
+    """See `engines.Engine`.
+
+    Args:
+        source: of the model.
+        embed: computes vectors.
+        network: returns the network that computes log-probabilities; called at most once.
+        keep: what `embed` needs to stay in memory.
+    """
+
+    def __init__(self, source: sources.Source, embed: _Embed, network: Callable[[], PackedBiLM], keep: Any = None):
+        self._source, self._embed, self._network, self._keep = source, embed, network, keep
+        self._lock = threading.Lock()  # several threads may ask for the first score
+
+    def vectors(self, sentences: Sequence[Words], mixed: bool) -> list[np.ndarray]:
+        lengths = [len(tokens) for tokens in sentences]
+        outputs = self._embed(_padded(sentences), tf.constant(lengths, tf.int32))
+        vectors = outputs["elmo" if mixed else "layers"].numpy()
+        return [one[..., :length, :] for one, length in zip(vectors, lengths, strict=True)]
+
+    def softmax(self) -> Softmax:
+        return self._scores[0]
+
+    def token_log_probs(self, sentences: Sequence[Words], token_ids: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        ids = np.zeros((len(sentences), max(map(len, token_ids))), np.int32)
+        for row, numbers in zip(ids, token_ids, strict=True):
+            row[: len(numbers)] = numbers
+        lengths = np.array([len(tokens) for tokens in sentences], np.int32)
+        found = self._scores[1](_padded(sentences), lengths, ids).numpy()
+        return [
+            np.stack([forward[1 : length + 2], backward[: length + 1]])
+            for length, (forward, backward) in zip(lengths, found, strict=True)
+        ]
+
+    def word_log_probs(self, tokens: Words, place: int) -> np.ndarray:
+        return self._scores[2](_padded([tokens]), [len(tokens)], place).numpy()
+
+    @functools.cached_property
+    def _made_scores(self) -> tuple[Softmax, Any, Any]:
+        """The softmax, and the graphs of the two kinds of log-probabilities."""
+        weights, bilm = self._source.softmax(), self._network()
+        softmax, max_chars = new_softmax(weights.kernel, weights.bias), bilm.config.char_cnn.max_chars_per_token
+
+        @tf.function(input_signature=[_STRINGS, _LENGTHS, tf.TensorSpec((None, None), tf.int32)], autograph=False)
+        def of_tokens(tokens, lengths, token_ids):
+            char_ids = in_graph.encode_tokens(tokens, lengths, max_chars)
+            return log_probs.token_log_probs(bilm, softmax, char_ids, token_ids)
+
+        @tf.function(input_signature=[_STRINGS, _LENGTHS, tf.TensorSpec((), tf.int32)], autograph=False)
+        def of_words(tokens, lengths, place):
+            char_ids = in_graph.encode_tokens(tokens, lengths, max_chars)
+            return log_probs.word_log_probs(bilm, softmax, char_ids, place)
+
+        return weights, of_tokens, of_words
+
+    @property
+    def _scores(self) -> tuple[Softmax, Any, Any]:
+        with self._lock:
+            return self._made_scores
+
+
+def _graph(bilm: PackedBiLM) -> _Embed:
+    """Returns a graph of the network; the mix is the average of the layers, from the zero state."""
+    mix, max_chars = build_mix(bilm.config.lstm.num_layers + 1), bilm.config.char_cnn.max_chars_per_token
+
+    @tf.function(input_signature=[_STRINGS, _LENGTHS], autograph=False)
+    def embed(tokens, lengths):
+        layers, _ = bilm(in_graph.encode_tokens(tokens, lengths, max_chars))
+        return {"layers": layers, "elmo": mix(layers)}
+
+    return embed
+
+
+def _load(source: sources.SavedModel) -> Any:
+    """Returns the loaded SavedModel."""
+    if assets.read_tokenizer(source.path) == "unicode":
+        import tensorflow_text  # noqa: F401, PLC0415 - the graph has its operations
+    checksums.check(source.path)
+    try:
+        return tf.saved_model.load(source.name)
+    except Exception as error:  # a damaged graph can raise anything
+        if is_about_memory(error):
+            raise
+        raise InputError(source.name, "an intact SavedModel", reason(error)) from None
+
+
+def _padded(sentences: Sequence[Words]) -> np.ndarray:
+    """Returns the tokens as an array of objects, padded with `b""`."""
+    padded = np.full((len(sentences), max(map(len, sentences))), b"", object)
+    for row, tokens in zip(padded, sentences, strict=True):
+        row[: len(tokens)] = tokens
+    return padded

@@ -1,0 +1,205 @@
+"""The page about a text: its numbers, its text, and what a browser makes of it."""
+
+import html.parser
+import http.server
+import itertools
+import json
+import math
+import re
+import shutil
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+
+import elmo_tf
+from elmo_tf import cli
+from elmo_tf.errors import InputError
+from elmo_tf.probes import look
+from elmo_tf.probes.look import MOST_SENTENCES
+from tests.helpers import ROOT
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+# "sat" is a use of every sentence but the last; "dog" comes in two spellings.
+TEXTS = ["the cat sat on the mat", "a dog sat", "Dog and cat sat on a zebra", "cats sleep"]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def page(workdir):
+    return look.look(workdir, TEXTS, "SAT")
+
+
+def test_surprisal_is_that_of_score_in_bits(page, workdir):
+    for scored, bits, unknown in zip(elmo_tf.load(workdir).score(TEXTS), page["bits"], page["unknown"], strict=True):
+        nats = scored.forward_log_probs[:-1], scored.backward_log_probs[1:]
+        np.testing.assert_allclose(bits[:2], -np.stack(nats) / math.log(2), atol=0.005 + 1e-4)
+        assert unknown == np.flatnonzero(scored.unknown).tolist()
+
+
+def test_the_likeliest_words_given_both_sides_are_those_of_fill(page, workdir):
+    filled = elmo_tf.load(workdir).fill("a dog [MASK]", top=5)
+    numbers = page["likeliest"][1][2][2]
+    assert [page["words"][number] for number in numbers] == [one.token for one in filled]
+
+
+def test_surprisal_given_both_sides_is_a_probability_of_fill(page, workdir):
+    """Up to the probability of unknown words, which `fill` does not count."""
+    (sat,) = (one for one in elmo_tf.load(workdir).fill("a dog [MASK]", top=100) if one.token == "sat")
+    assert page["bits"][1][2][2] == pytest.approx(-math.log2(sat.score), abs=0.5)
+
+
+def test_points_of_three_uses_have_the_distances_of_their_vectors(page, workdir):
+    encoded = elmo_tf.load(workdir).encode(TEXTS, layers="all")
+    assert page["uses"] == [(0, 2), (1, 2), (2, 3)]
+    vectors = np.stack([encoded[n].vectors[:, place] for n, place in page["uses"]], 1)
+    assert len(page["points"]) == len(vectors) == 3
+    for layer, points in zip(vectors, np.array(page["points"]), strict=True):
+        for one, other in itertools.combinations(range(3), 2):
+            distance = np.linalg.norm(layer[one] - layer[other])
+            assert np.linalg.norm(points[one] - points[other]) == pytest.approx(distance, abs=2e-4)
+
+
+def test_the_nearest_uses_come_first_and_never_include_the_use_itself(page, workdir):
+    encoded = elmo_tf.load(workdir).encode(TEXTS, layers=2)
+    vectors = np.stack([encoded[n].vectors[place] for n, place in page["uses"]])
+    vectors -= vectors.mean(0)
+    for use, near in enumerate(page["nearest"][2]):
+        cosines = {other: percent for other, percent in near}
+        assert sorted([use, *cosines]) == [0, 1, 2]
+        assert list(cosines.values()) == sorted(cosines.values(), reverse=True)
+        for other, percent in near:
+            lengths = np.linalg.norm(vectors[use]) * np.linalg.norm(vectors[other])
+            assert percent == pytest.approx(100 * vectors[use] @ vectors[other] / lengths, abs=0.51)
+
+
+def test_the_heat_map_has_the_cosine_of_each_pair_minus_the_mean_of_the_text(page, workdir):
+    encoded = [one.vectors for one in elmo_tf.load(workdir).encode(TEXTS, layers=1)]
+    first, second, third = encoded[1] - np.concatenate(encoded).mean(0)
+    pairs = [(first, second), (first, third), (second, third)]
+    expected = [100 * a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairs]
+    np.testing.assert_allclose(page["cosines"][1][1], expected, atol=0.51)
+
+
+def test_a_model_without_its_softmax_makes_a_page_without_surprisal(savedmodel):
+    page = look.look(savedmodel.path, TEXTS, "sat")
+    assert "bits" not in page
+    assert len(page["points"][0]) == 3
+
+
+def test_uses_are_found_in_upper_and_lower_case(savedmodel):
+    assert look.look(savedmodel.path, TEXTS, "dog")["uses"] == [(1, 1), (2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "word", "message"),
+    [(TEXTS, "zebra", "'zebra' has 1 uses"), (["a a"] * (MOST_SENTENCES + 1), "a", "1,001 sentences")],
+)
+def test_a_page_needs_two_uses_and_at_most_a_thousand_sentences(savedmodel, texts, word, message):
+    with pytest.raises(InputError, match=message):
+        look.look(savedmodel.path, texts, word)
+
+
+HOSTILE = (
+    "a </script><script>document.title='ran'</script><img src={address}/x onerror=document.title='ran'> &amp; {{data}}"
+)
+
+
+@pytest.fixture
+def written(workdir, tmp_path, capsys):
+    """Writes a page about sentences by the command, `written(address)`; returns its file and its hostile sentence."""
+
+    def write(address: str = "http://127.0.0.1:9"):
+        sentence = HOSTILE.replace("{address}", address)
+        (tmp_path / "text.txt").write_text(f"{sentence}\n\n{sentence} a\n<b>a</b> dog\n", "utf-8")
+        output = str(tmp_path / "page.html")
+        options = {
+            "--model": str(workdir.path),
+            "--input": str(tmp_path / "text.txt"),
+            "--word": "a",
+            "--output": output,
+        }
+        assert cli.main(["look", *itertools.chain(*options.items())]) == 0
+        assert capsys.readouterr().out == f"{output}\n"
+        return tmp_path / "page.html", sentence
+
+    return write
+
+
+class _Elements(html.parser.HTMLParser):
+    """Counts elements, and keeps the data."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.counts: dict[str, int] = {}
+        self.texts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+
+    def handle_data(self, data):
+        self.texts.append(data.strip())
+
+
+def test_markup_in_a_sentence_stays_text(written):
+    page, sentence = written()
+    elements = _Elements(page.read_text("utf-8"))
+    assert elements.counts["script"] == 2
+    assert "img" not in elements.counts
+    (data,) = (json.loads(text) for text in elements.texts if text.startswith("{"))
+    assert [" ".join(tokens) for tokens in data["tokens"]] == [sentence, f"{sentence} a", "<b>a</b> dog"]
+
+
+def test_the_template_names_no_address_and_its_policy_allows_none():
+    template = (ROOT / "elmo_tf" / "probes" / "look.html").read_text("utf-8")
+    assert re.findall(r"\w+://[^\"']*", template) == ["http://www.w3.org/2000/svg"]  # the name of SVG's elements
+    assert not re.search(r"(?<!-)\b(src|href|srcset|action|@import|url\(|fetch|innerHTML|eval)\b", template)
+    assert "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'" in template
+
+
+# Chooses the second use by the keyboard, the same by a click, moves to a word and in a heat map.
+ACTIONS = """<script>
+const said = [], arrow = { key: "ArrowRight", bubbles: true };
+document.querySelectorAll("#uses svg")[1].dispatchEvent(new KeyboardEvent("keydown", arrow));
+said.push(document.querySelector("#nearest li").textContent, document.querySelector("#sentence").value);
+document.querySelector("#uses circle.chosen").dispatchEvent(new MouseEvent("click"));
+document.querySelector(".word").focus();
+said.push(document.querySelector("#tip").textContent.split(":")[0]);
+document.querySelectorAll("#heat svg")[1].dispatchEvent(new KeyboardEvent("keydown", arrow));
+said.push(document.querySelector("#tip").textContent.split(":")[0], document.querySelectorAll("#heat rect").length);
+document.body.append(JSON.stringify(said), " end of actions");
+</script></html>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_a_browser_shows_the_page_without_a_request_and_without_running_its_text(written, tmp_path):
+    requests = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            requests.append(self.path)
+            self.send_error(404)
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page, sentence = written(f"http://127.0.0.1:{server.server_port}")
+        page.write_text(page.read_text("utf-8").replace("</html>", ACTIONS), "utf-8")
+        options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+        command = [CHROMIUM, *options, "--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
+        shown = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=True).stdout
+        server.shutdown()
+    assert requests == []
+    elements = _Elements(shown)
+    assert "<title>3 uses of “a”</title>" in shown
+    assert "img" not in elements.counts
+    assert elements.counts["circle"] == 3 * 3
+    (said,) = (
+        json.loads(one.removesuffix(" end of actions")) for one in elements.texts if one.endswith("end of actions")
+    )
+    first, length = sentence.split()[0], len(sentence.split()) + 1
+    assert said[1:4] == ["1", "before", f"{first} \u2013 {sentence.split()[1]}"]
+    assert said[0].split()[0] == first
+    assert said[4] == 3 * length**2

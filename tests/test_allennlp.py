@@ -1,0 +1,112 @@
+"""AllenNLP's embedder: the shapes, orders and files that its documentation gives."""
+
+import io
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+import elmo_tf
+from elmo_tf.allennlp import ElmoEmbedder
+from elmo_tf.errors import InputError
+from elmo_tf.published import fetching, models
+from tests.checks import TOLERANCE
+from tests.published import published_files as files
+from tests.test_oracle import ORACLE
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+SENTENCES = [["the", "cat", "sat"], ["a", "dog", "barked", "at", "the", "cat"], ["dogs"]]
+TEXT = "the cat sat\na dog barked at the cat\ndogs\n"
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """The two files of a published micro model."""
+    values = files.options()
+    return files.write_pair(tmp_path_factory.mktemp("published"), values, files.draw_hdf5(values))
+
+
+@pytest.fixture
+def elmo(published):
+    return ElmoEmbedder(*published)
+
+
+def test_a_sentence_has_an_array_of_layers_tokens_and_dimensions(elmo, published):
+    vectors = elmo.embed_sentence(SENTENCES[0])
+    assert (type(vectors), vectors.shape, vectors.dtype) == (np.ndarray, (3, 3, 16), np.float32)
+    (encoded,) = elmo_tf.load(published).encode([SENTENCES[0]], layers="all")
+    np.testing.assert_array_equal(vectors, encoded.vectors)
+
+
+def test_sentences_keep_their_order_in_every_batch_size(elmo):
+    batch = elmo.embed_batch(SENTENCES)
+    assert [vectors.shape for vectors in batch] == [(3, 3, 16), (3, 6, 16), (3, 1, 16)]
+    for one, other in zip(batch, elmo.embed_sentences(iter(SENTENCES), batch_size=2), strict=True):
+        np.testing.assert_allclose(one, other, **TOLERANCE)
+
+
+def test_a_sentence_without_tokens_has_no_vectors(elmo):
+    assert elmo.embed_batch([[]])[0].shape == (3, 0, 16)
+
+
+@pytest.mark.parametrize(
+    ("output_format", "expected"),
+    [("all", lambda layers: layers), ("top", lambda layers: layers[2]), ("average", lambda layers: layers.mean(0))],
+)
+def test_a_file_has_a_dataset_for_each_line_and_the_keys_by_sentence(elmo, tmp_path, output_format, expected):
+    elmo.embed_file(io.StringIO(TEXT), str(tmp_path / "vectors.hdf5"), output_format, batch_size=2)
+    with h5py.File(tmp_path / "vectors.hdf5") as file:
+        assert set(file) == {"0", "1", "2", "sentence_to_index"}
+        for number, layers in enumerate(elmo.embed_batch(SENTENCES)):
+            assert file[str(number)].dtype == np.float32
+            np.testing.assert_allclose(file[str(number)][()], expected(layers), **TOLERANCE)
+        assert file["sentence_to_index"].shape == (1,)
+        index = json.loads(file["sentence_to_index"][0])
+    assert index == dict(zip(TEXT.splitlines(), "012", strict=True))
+
+
+def test_sentences_can_be_the_keys_or_be_forgotten(elmo, tmp_path):
+    elmo.embed_file(io.StringIO(TEXT), tmp_path / "sentences.hdf5", use_sentence_keys=True)
+    elmo.embed_file(io.StringIO(TEXT), tmp_path / "numbers.hdf5", forget_sentences=True)
+    found = []
+    for name in ("sentences.hdf5", "numbers.hdf5"):
+        with h5py.File(tmp_path / name) as file:
+            found.append(set(file))
+    assert found == [set(TEXT.splitlines()), set("012")]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a\n\nb\n \n", {}, r"lines \[1, 3\], counted from 0, are blank"),
+        ("a\nb\na\n", {"use_sentence_keys": True}, "a sentence occurs twice"),
+        ("a\n", {"output_format": "mean"}, "output_format"),
+    ],
+)
+def test_what_allennlp_refuses_is_refused(elmo, tmp_path, text, options, message):
+    with pytest.raises(InputError, match=message):
+        elmo.embed_file(io.StringIO(text), tmp_path / "vectors.hdf5", **options)
+    assert not (tmp_path / "vectors.hdf5").exists()
+
+
+@pytest.mark.parametrize("host", ["https://allennlp.s3.amazonaws.com", "https://s3-us-west-2.amazonaws.com/allennlp"])
+def test_the_addresses_of_a_published_model_and_no_file_at_all_mean_its_name(published, monkeypatch, host):
+    asked = []
+    monkeypatch.setattr(fetching, "files", lambda model: asked.append(model.name) or fetching.Files(*published))
+    small = models.find("small")
+    ElmoEmbedder(f"{host}/models/elmo/{small.options}", f"{host}/models/elmo/{small.weights}")
+    ElmoEmbedder()
+    assert asked == ["small", "original"]
+
+
+@pytest.mark.skipif(not ORACLE.is_dir(), reason="the reference outputs are not on this machine")
+def test_first_sentences_have_the_vectors_of_the_reference():
+    folder = ORACLE / "embed" / "micro_real"
+    sentences = json.loads((ORACLE / "embed" / "sentences.json").read_text())
+    expected = np.load(folder / "expected.npz")
+    elmo = ElmoEmbedder(folder / "options.json", folder / "weights.hdf5")
+    for number, tokens in enumerate(sentences[:4]):
+        if tokens is not None:
+            np.testing.assert_allclose(elmo.embed_sentence(tokens), expected[f"layers/{number}"], rtol=0, atol=1e-6)

@@ -1,0 +1,191 @@
+"""What computes vectors and probabilities: NumPy and TensorFlow agree, and each model gets the one that suits it."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import elmo_tf
+from elmo_tf import embedder, engines, sources
+from elmo_tf.errors import InputError
+from tests import checks
+from tests.helpers import run_python, slow
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+SENTENCES = ["The bank lends money to farmers .", "", "naïve", "so " * 70 + "far", "A bank of the river ."] * 3
+# In `english`, a sum of 1,024 products in another order differs by about sqrt(1024) 2**-24 = 2e-6 of its size, which is
+# about 1, and later layers carry that on; the clips and gates keep it from growing.
+ENGLISH = {"rtol": 0, "atol": 5e-6}
+
+
+@pytest.mark.parametrize("layers", ["all", "mix"])
+def test_vectors_of_numpy_and_tensorflow_agree(layers):
+    numpy, tensorflow = (elmo_tf.load("english", engine=engine) for engine in ("numpy", "tensorflow"))
+    assert (numpy.engine, tensorflow.engine) == ("numpy", "tensorflow")
+    for one, other in zip(numpy.encode(SENTENCES, layers), tensorflow.encode(SENTENCES, layers), strict=True):
+        assert (one.tokens, one.vectors.dtype) == (other.tokens, np.float32)
+        np.testing.assert_allclose(one.vectors, other.vectors, **ENGLISH)
+
+
+def test_scores_and_words_of_numpy_and_tensorflow_agree():
+    numpy, tensorflow = (elmo_tf.load("english", engine=engine) for engine in ("numpy", "tensorflow"))
+    for one, other in zip(numpy.score(SENTENCES), tensorflow.score(SENTENCES), strict=True):
+        # A logit is a sum of 128 products, up to about 20 large; the log-sum-exp has 48,000 terms of one sign.
+        np.testing.assert_allclose(one.forward_log_probs, other.forward_log_probs, rtol=0, atol=1e-4)
+        np.testing.assert_allclose(one.backward_log_probs, other.backward_log_probs, rtol=0, atol=1e-4)
+        np.testing.assert_array_equal(one.unknown, other.unknown)
+    filled = [model.fill("She put the [MASK] on the table .", top=5) for model in (numpy, tensorflow)]
+    assert [word.token for word in filled[0]] == [word.token for word in filled[1]]
+    np.testing.assert_allclose([word.score for word in filled[0]], [word.score for word in filled[1]], rtol=1e-3)
+
+
+def test_a_sentence_has_the_same_vectors_in_numpy_whatever_else_is_in_the_batch():
+    model = elmo_tf.load("english", engine="numpy")
+    for sentence, found in zip(SENTENCES, model.encode(SENTENCES, "all"), strict=True):
+        np.testing.assert_allclose(found.vectors, model.encode([sentence], "all")[0].vectors, **ENGLISH)
+
+
+def test_the_checkpoint_of_a_workdir_is_computed_by_either(workdir):
+    models = [elmo_tf.load(workdir, engine=engine) for engine in (None, "numpy", "tensorflow")]
+    assert [model.engine for model in models] == ["tensorflow", "numpy", "tensorflow"]
+    _, numpy, tensorflow = (model.encode(["the cat sat", "a dog"], "all") for model in models)
+    for one, other in zip(numpy, tensorflow, strict=True):
+        np.testing.assert_allclose(one.vectors, other.vectors, **checks.TOLERANCE)
+    scores = [model.score(["the cat sat"])[0].total for model in models]
+    assert scores == pytest.approx([scores[0]] * 3, rel=1e-5)
+
+
+def test_a_large_call_changes_the_engine_once_unless_it_is_fixed(monkeypatch):
+    monkeypatch.setattr(engines, "TENSORFLOW_TOKENS", 5)
+    made, make = [], engines.make
+    monkeypatch.setattr(engines, "make", lambda source, name: made.append(name) or make(source, name))
+    model, fixed = elmo_tf.load("english"), elmo_tf.load("english", engine="numpy")
+    small, large = ["a b c d e"], ["a b", "c d e f"]
+    model.encode(small)
+    assert model.engine == "numpy"
+    model.encode(large)
+    assert model.engine == "tensorflow"
+    model.encode(small), model.score(large), fixed.encode(large), fixed.score(large)
+    assert (model.engine, fixed.engine) == ("tensorflow", "numpy")
+    scored = elmo_tf.load("english")
+    scored.score(large)
+    assert scored.engine == "tensorflow"
+    assert made == ["numpy", "numpy", "tensorflow", "numpy", "tensorflow"]
+
+
+def test_numpy_goes_on_where_tensorflow_is_not_installed(monkeypatch):
+    monkeypatch.setattr(engines, "TENSORFLOW_TOKENS", 5)
+    monkeypatch.setattr(engines, "tensorflow_is_installed", lambda: False)
+    model = elmo_tf.load("english")
+    assert len(model.encode(["a b c d e f"])[0].vectors) == 6
+    assert model.engine == "numpy"
+
+
+@pytest.mark.parametrize(
+    ("engine", "options", "message"),
+    [
+        ("torch", {}, "engine: expected one of numpy, tensorflow, found 'torch'"),
+        ("numpy", {"precision": "bfloat16"}, "engine: bfloat16 products need tensorflow"),
+    ],
+)
+def test_an_engine_that_cannot_be_had_is_refused(engine, options, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        elmo_tf.load("english", engine=engine, **options)
+
+
+def test_a_savedmodel_needs_tensorflow(savedmodel):
+    with pytest.raises(InputError, match=r"^engine: a SavedModel needs tensorflow$"):
+        elmo_tf.load(savedmodel.path, engine="numpy")
+    assert elmo_tf.load(savedmodel.path).engine == "tensorflow"
+
+
+def test_threads_for_tensorflow_ask_for_tensorflow(monkeypatch):
+    monkeypatch.setattr(embedder, "_share_machine", lambda num_threads: None)
+    assert embedder.Embedder(sources.find("english"), num_threads=1).engine == "tensorflow"
+
+
+def test_a_pickled_model_is_read_again():
+    model = elmo_tf.load("english", engine="numpy")
+    content = pickle.dumps(model)
+    assert len(content) < 2000  # the source, not the weights
+    copy = pickle.loads(content)
+    assert (copy.source, copy.engine, copy._may_change) == (model.source, "numpy", False)
+    np.testing.assert_array_equal(copy.encode(["a bank"])[0].vectors, model.encode(["a bank"])[0].vectors)
+
+
+# As spaCy's `nlp.pipe(n_process=2)` and `multiprocessing.Pool` do, after the model was used in the parent.
+PROCESSES = """
+import multiprocessing, sys
+import numpy as np
+import elmo_tf
+
+def encode(text):
+    return model.encode([text])[0].vectors
+
+def encode_by(model, text):
+    return model.encode([text])[0].vectors
+
+if __name__ == "__main__":
+    model = elmo_tf.load("english")
+    expected = encode("The bank lends money .")
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        found = pool.map(encode, ["The bank lends money ."] * 8)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        found += pool.starmap(encode_by, [(model, "The bank lends money .")])
+    print(len(found), max(float(np.abs(one - expected).max()) for one in found) < 5e-6)
+    print([name for name in ("tensorflow", "keras") if name in sys.modules])
+"""
+
+
+def test_forked_and_spawned_processes_compute_with_a_model_that_was_used_before_them(tmp_path):
+    (tmp_path / "program.py").write_text(PROCESSES)
+    done = run_python(tmp_path / "program.py", timeout=120)
+    assert done.stdout.splitlines() == ["9 True", "[]"], done.stderr
+
+
+FIRST = """
+import sys
+import elmo_tf
+elmo = elmo_tf.load("english")
+print(elmo.encode(["The bank lends money ."])[0].vectors.shape)
+elmo.score(["The bank lends money ."]), elmo.fill("The [MASK] lends money .")
+packages = {name.partition(".")[0] for name in sys.modules if name[0] != "_"}
+files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+print(sorted(package for package in packages if any(f"site-packages/{package}/" in file for file in files)))
+print([name for name in ("ssl", "http.client", "multiprocessing", "asyncio") if name in sys.modules])
+"""
+
+
+def test_vectors_scores_and_words_of_a_name_import_numpy_h5py_and_msgspec_and_nothing_else():
+    done = run_python("-c", FIRST, env={"KERAS_BACKEND": "torch"})  # which matters to TensorFlow's engine alone
+    assert done.stdout.splitlines() == ["(5, 256)", "['h5py', 'msgspec', 'numpy']", "[]"], done.stderr
+
+
+def test_tensorflow_still_refuses_another_backend_of_keras():
+    code = "import elmo_tf\ntry: elmo_tf.load('english', engine='tensorflow')\n"
+    code += "except elmo_tf.InputError as error: print(error)"
+    line = "KERAS_BACKEND: expected tensorflow, set before Keras is imported, found torch\n"
+    assert run_python("-c", code, env={"KERAS_BACKEND": "torch"}).stdout == line
+
+
+COMMANDS = """
+import sys
+from elmo_tf import cli, engines
+engines.TENSORFLOW_TOKENS = int(sys.argv[1])
+text = sys.argv[2]
+status = [
+    cli.main(["fill", "The [MASK] lends money .", "--model", "english", "--top", "1"]),
+    cli.main(["score", "--model", "english", "--input", text]),
+    cli.main(["neighbors", "--model", "english", "--input", text, "--word", "bank", "--sentence", "A bank ."]),
+]
+print(status, [name for name in ("tensorflow", "keras") if name in sys.modules])
+"""
+
+
+@pytest.mark.parametrize(("tokens", "imported"), [(6, "[]"), slow(5, "['tensorflow', 'keras']")])
+def test_commands_import_tensorflow_only_for_a_large_text(tokens, imported, tmp_path):
+    (tmp_path / "text").write_text("The bank lends\nmoney again .\n")
+    done = run_python("-c", COMMANDS, tokens, tmp_path / "text")
+    assert done.stdout.splitlines()[-1] == f"[0, 0, 0] {imported}"
+    assert done.stderr == ""

@@ -1,0 +1,64 @@
+"""Running text to words, by each tokenizer."""
+
+import random
+
+import pytest
+
+from elmo_tf.text import in_graph, running_text, tokenizers
+
+TEXT = "Zoë didn't\u00a0pay 24-year-olds."
+SPLIT = {
+    "penn": "Zoë did n't pay 24-year-olds .",
+    "whitespace": "Zoë didn't\u00a0pay 24-year-olds.",
+    "unicode": "Zoë didn 't pay 24-year-olds .",
+    "characters": " ".join("Zoëdidn'tpay24-year-olds."),
+}
+
+
+def in_a_graph(text: str, tokenizer: str) -> list[str]:
+    (tokens,) = in_graph.split([text], tokenizer)[0].numpy().tolist()
+    return [token.decode() for token in tokens]
+
+
+@pytest.mark.parametrize("tokenizer", tokenizers.TOKENIZERS)
+def test_words_are_those_of_the_tokenizer_with_their_places(tokenizer):
+    words = running_text.split(TEXT, tokenizer)
+    assert [word.text for word in words] == SPLIT[tokenizer].split(" ")
+    assert [TEXT[word.start : word.end] for word in words] == [word.text for word in words]
+    assert in_a_graph(TEXT, tokenizer) == [word.text for word in words]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Combining marks stay with their letters; a danda ends a sentence.
+        ("यह नीली किताब है।", "यह नीली किताब है ।"),
+        ("வணக்கம் உலகம்", "வணக்கம் உலகம்"),
+        ("cafe\u0301 noir", "cafe\u0301 noir"),
+        ("ولد في مكة، عام 570؟", "ولد في مكة ، عام 570 ؟"),
+        # An ideograph or kana is a word, with its sound mark.
+        ("他喜歡NBA。", "他 喜 歡 NBA 。"),
+        ("タワーか\u3099ある", "タ ワ ー か\u3099 あ る"),
+        ("한국어 문장.", "한국어 문장 ."),
+    ],
+)
+def test_other_scripts_are_split_into_their_words(text, expected):
+    assert [word.text for word in running_text.split(text)] == in_a_graph(text, "penn") == expected.split()
+
+
+def test_fine_words_end_at_hyphens_slashes_and_underscores():
+    text = "a well-known girl didn't pay $3.50 and/or 12,000\u201313,000 at 10:30 in the U.S. -- a_b ـكتاب"
+    words = "a well - known girl did n't pay $ 3.50 and / or 12,000 - 13,000 at 10:30 in the U.S. -- a _ b ـ كتاب"
+    found = running_text.split(text, finely=True)
+    assert [word.text for word in found] == words.split()
+    assert [text[word.start : word.end] for word in found] == words.replace("12,000 -", "12,000 \u2013").split()
+
+
+def test_only_white_space_is_lost_and_fine_words_are_parts_of_whole_ones():
+    generator = random.Random(0)
+    pieces = [*"abéZ09._-'`\"/,:\u2019\u2013 \t\n\u00a0\u0301中½😀ـ", "n't", "'s", "...", "U.S."]
+    for _ in range(2000):
+        text = "".join(generator.choices(pieces, k=generator.randrange(12)))
+        for finely in (False, True):
+            words = running_text.split(text, finely=finely)
+            assert "".join(text[word.start : word.end] for word in words) == "".join(text.split()), repr(text)
