@@ -1,8 +1,8 @@
-"""The latency of one sentence, warm: `Embedder.encode`, a SavedModel and the Keras layer.
+"""The latency of one sentence, warm: `Embedder.encode` with both engines, a SavedModel and the Keras layer.
 
     python benchmarks/latency.py --model english --tokens 20
 
-The SavedModel is exported first; its signature is `default`. The three take turns, so that other work affects all.
+The SavedModel is exported first; its signature is `default`. They take turns, so that other work affects all.
 Prints the 50th and the 99th percentile of each in milliseconds, and a line of JSON.
 """
 
@@ -37,7 +37,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--tokens", type=int, default=20, help="of the sentence (20)")
     parser.add_argument("--calls", type=int, default=300, help="of each way (300)")
     arguments = parser.parse_args(argv)
-    embedder, layer = elmo_tf.load(arguments.model), elmo_tf.ELMo(arguments.model, tokenizer="whitespace")
+    numpy, tensorflow = (elmo_tf.load(arguments.model, engine=engine) for engine in ("numpy", "tensorflow"))
+    layer = elmo_tf.ELMo(arguments.model, tokenizer="whitespace")
     with tempfile.TemporaryDirectory() as folder:
         bilm = sources.network(arguments.model, trainable=True)
         path = writing.export(bilm, Config(model=bilm.config), pathlib.Path(folder, "model"))
@@ -46,12 +47,13 @@ def main(argv: list[str] | None = None) -> None:
     text = " ".join(words)
     tensor = tf.constant([text])
     ways = {
-        "encode": lambda: embedder.encode([text])[0].vectors,
+        "numpy": lambda: numpy.encode([text])[0].vectors,
+        "tensorflow": lambda: tensorflow.encode([text])[0].vectors,
         "savedmodel": lambda: signature(strings=tensor)["elmo"].numpy()[0],
         "layer": lambda: layer(tensor).numpy()[0],
     }
     for way in ways.values():
-        np.testing.assert_allclose(way(), ways["encode"](), atol=1e-4)
+        np.testing.assert_allclose(way(), ways["numpy"](), atol=1e-4)
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(arguments.calls):
         for name, way in ways.items():

@@ -24,7 +24,7 @@ Words = Sequence[bytes]  # the tokens of a sentence
 Name = Literal["numpy", "tensorflow"]
 
 TENSORFLOW_TOKENS = 50_000
-_ROWS = 128  # positions whose probabilities of all words are in memory together: 25 MB with 48,000 words
+_LOGITS_AT_ONCE = 2**22  # 16 MB: products of few rows are slow, and sums of what is in no cache any more are, too
 
 
 class Engine(Protocol):
@@ -72,11 +72,14 @@ class NumpyEngine:
             return self._softmax
 
     def token_log_probs(self, sentences: Sequence[Words], token_ids: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        return [
-            # Forward, the output at a position predicts the token after it; backward, the one before it.
-            np.stack([self._target_log_probs(forward[:-1], ids[1:]), self._target_log_probs(backward[1:], ids[:-1])])
-            for (forward, backward), ids in zip(self._outputs(sentences), token_ids, strict=True)
-        ]
+        outputs, targets = [], []
+        # Forward, the output at a position predicts the token after it; backward, the one before it.
+        for (forward, backward), ids in zip(self._outputs(sentences), token_ids, strict=True):
+            outputs += [forward[:-1], backward[1:]]
+            targets += [ids[1:], ids[:-1]]
+        found = self._target_log_probs(np.concatenate(outputs), np.concatenate(targets))
+        ends = np.cumsum([len(ids) for ids in targets[1::2]]) * 2
+        return [part.reshape(2, -1) for part in np.split(found, ends[:-1])]
 
     def word_log_probs(self, tokens: Words, place: int) -> np.ndarray:
         ((forward, backward),) = self._outputs([tokens])
@@ -87,13 +90,15 @@ class NumpyEngine:
         """Returns both directions' top layers of each sentence, `<S>` and `</S>` included."""
         return [np.split(layers[-1], 2, -1) for layers in self._bilm.layers(sentences, boundaries=True)]
 
-    def _target_log_probs(self, outputs: np.ndarray, targets: Sequence[int]) -> np.ndarray:
+    def _target_log_probs(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         kernel, bias, _ = self.softmax()
-        found = []
-        for start in range(0, len(targets), _ROWS):
-            rows = outputs[start : start + _ROWS]
-            found.append(log_softmax(rows, kernel, bias)[np.arange(len(rows)), targets[start : start + _ROWS]])
-        return np.concatenate(found)
+        found = np.empty(len(targets), np.float32)
+        num_rows = max(1, _LOGITS_AT_ONCE // len(kernel))
+        for start in range(0, len(targets), num_rows):
+            rows = slice(start, start + num_rows)
+            log_probs = log_softmax(outputs[rows], kernel, bias)
+            found[rows] = log_probs[np.arange(len(log_probs)), targets[rows]]
+        return found
 
 
 def first(source: "Source", given: Name | None, num_threads: int | None) -> Name:

@@ -24,6 +24,8 @@ _EXTRAS = {
 
 def missing_extra(error: ModuleNotFoundError) -> str | None:
     """Returns one line with the missing package and its extra; None if no extra has it."""
+    if error.name == "tensorflow":  # what NumPy computes does not need it
+        return "needs tensorflow: install elmo-tf with its dependencies"
     if error.name not in _EXTRAS:
         return None
     package, extra = _EXTRAS[error.name]

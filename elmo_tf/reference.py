@@ -250,6 +250,7 @@ def scalar_mix(layers: np.ndarray, scalar_parameters: np.ndarray, gamma: float) 
 
 def log_softmax(h: np.ndarray, kernel: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """Returns log p of every word `(n, vocab_size)`, given one direction's top layer `(n, projection_dim)` (3.1)."""
-    logits = h @ kernel.T + bias
+    logits = h @ kernel.T
+    logits += bias
     logits -= logits.max(-1, keepdims=True)
     return logits - np.log(np.exp(logits).sum(-1, keepdims=True))

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -257,3 +258,31 @@ def test_a_module_that_no_extra_has_keeps_its_own_error():
     with pytest.raises(ModuleNotFoundError, match="No module named 'apache_bean'"), extras.required():
         import apache_bean  # noqa: F401, PLC0415
     assert extras.missing_extra(ModuleNotFoundError(name="apache_beam.io.gcp")) is None
+
+
+@pytest.mark.slow  # installs from PyPI
+def test_the_page_without_tensorflow_runs_where_three_packages_are_installed(tmp_path):
+    page = (ROOT / "docs" / "without-tensorflow.md").read_text()
+    (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    (packages,) = re.findall(r"^pip install ('numpy.*)$", page, re.MULTILINE)
+    ignored = shutil.ignore_patterns(".git", ".venv", "build", "tests")
+    source = shutil.copytree(ROOT, tmp_path / "source", ignore=ignored)
+    run_python("-m", "venv", tmp_path / "venv")
+    python = tmp_path / "venv" / "bin" / "python"
+
+    def run(*arguments: object) -> str:
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        command = [python, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path, env=environment).stdout
+
+    run("-m", "pip", "install", "--no-deps", source)
+    run("-m", "pip", "install", *shlex.split(packages))
+    installed = {one["name"] for one in json.loads(run("-m", "pip", "list", "--format", "json"))}
+    assert installed - {"pip", "setuptools"} == {"elmo-tf", "numpy", "h5py", "msgspec"}
+    *vectors, total, word = run("-c", program).splitlines()
+    assert [line.rpartition("(")[2] for line in vectors] == ["5, 256)", "6, 256)"]
+    assert float(total) < 0 and word.isalpha()
+    (filled,) = run(
+        "-m", "elmo_tf.cli", "fill", "He [MASK] to London .", "--model", "english", "--top", "1"
+    ).splitlines()
+    assert json.loads(filled)["token"] == "went"
