@@ -54,7 +54,7 @@ def prepare_streams() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
-        if getattr(stream, "encoding", "utf-8").lower() not in ("utf-8", "utf8"):
+        if (getattr(stream, "encoding", None) or "utf-8").lower() not in ("utf-8", "utf8"):
             stream.reconfigure(encoding="utf-8")
 
 
