@@ -49,8 +49,8 @@ def prepare_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # The lowest number that is free is this one, because those below it are open.
-            os.open(os.devnull, os.O_RDWR)
+            # The lowest number that is free is this one, because those below it are open. Workers inherit it.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
