@@ -106,11 +106,12 @@ def test_a_wrong_value_is_refused_with_its_key(assignment, key):
 def test_wrong_json_is_refused_with_its_key_and_its_file(values, key, expected):
     with pytest.raises(InputError) as error:
         config.from_dict(values)
-    expected = expected if expected.startswith("no setting") else f"expected {expected}"
-    assert str(error.value).startswith(f"{key or 'configuration'}: {expected}")
+    unknown = expected.startswith("no setting")
+    assert str(error.value).startswith(f"{key or 'configuration'}: {'' if unknown else 'expected '}{expected}")
     with pytest.raises(InputError) as error:
         config.from_dict(values, source="a/config.json")
-    assert str(error.value).startswith(f"a/config.json: expected {key and f'{key} to be '}{expected}")
+    about = "" if unknown else f"expected {key and f'{key} to be '}"
+    assert str(error.value).startswith(f"a/config.json: {about}{expected}")
 
 
 def test_a_config_made_in_a_program_is_checked_and_has_pythons_numbers():

@@ -7,7 +7,8 @@ from typing import Any
 
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
 from elmo_tf.errors import InputError
-from elmo_tf.files import download, staging
+from elmo_tf.files import staging
+from elmo_tf.files.download import without_user
 from elmo_tf.text import tokenizers
 
 # Options of `_add_savedmodel_arguments` that are arguments of `writing.export`.
@@ -108,7 +109,7 @@ def _models(arguments: argparse.Namespace) -> None:
     rows = []
     for model in models.MODELS:
         here = "yes" if fetching.are_here(model) else "no"
-        urls = {name: download.without_user(url) for name, url in model.urls.items()}
+        urls = {name: without_user(url) for name, url in model.urls.items()}
         rows.append(dataclasses.asdict(model) | {"checked": model.checked, "here": here, "urls": urls})
     if arguments.json:
         print(json.dumps(rows))
