@@ -130,7 +130,7 @@ def _load(source: sources.SavedModel) -> Any:
 
 
 def _padded(sentences: Sequence[Words]) -> np.ndarray:
-    """Returns the tokens as an array of objects, padded with `b""`; `InputError` where TensorFlow would wait forever."""
+    """Returns the tokens as an array of objects, padded with `b""`; `InputError` in a forked process."""
     forking.check_not_forked()
     padded = np.full((len(sentences), max(map(len, sentences))), b"", object)
     for row, tokens in zip(padded, sentences, strict=True):
