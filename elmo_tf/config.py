@@ -208,7 +208,9 @@ PRESETS: dict[str, Config] = {
 def preset(name: str) -> Config:
     """Returns the preset called `name`; raises `InputError`, listing all presets, if there is none."""
     if name not in PRESETS:
-        raise InputError("preset", f"one of {', '.join(PRESETS)}", repr(name) + suggestion(name, PRESETS))
+        raise InputError(
+            "preset", f"no preset {name!r}{suggestion(name, PRESETS)} (expected one of {', '.join(PRESETS)})"
+        )
     return PRESETS[name]
 
 
@@ -295,7 +297,8 @@ def from_dict(
         if source is None:
             raise
         about = "" if error.subject == _WHOLE else f"{error.subject} to be "
-        raise InputError(source, about + error.problem, error.found) from None
+        found = (error.found,) if error.found else ()
+        raise InputError(source, about + error.problem, *found) from None
 
 
 def check_complete(values: dict[str, typing.Any], source: str) -> None:
@@ -331,6 +334,6 @@ def _built(values: typing.Any, config_class: type, prefix: str) -> typing.Any:
 
 
 def _unknown(parameter: str, key: str, known: typing.Iterable[str]) -> InputError:
-    similar = suggestion(key, known)
-    expected = "the key of a setting" if similar else f"one of the keys {', '.join(sorted(known))}"
-    return InputError(parameter, expected, repr(key) + similar)
+    if similar := suggestion(key, known):
+        return InputError(parameter, f"no setting {key!r}{similar}")
+    return InputError(parameter, f"no setting {key!r} (expected one of {', '.join(sorted(known))})")

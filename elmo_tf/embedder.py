@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -274,6 +274,8 @@ def _split(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
     """Returns the tokens of each text."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise InputError("texts", "a list of texts, [text] for one", repr(texts))
+    if isinstance(texts, Mapping):
+        raise InputError("texts", "a list of texts", f"a {type(texts).__name__}")
     found: list[bytes | list[bytes]] = []
     for text in texts:
         if isinstance(text, str | bytes):

@@ -51,9 +51,20 @@ class InputError(ValueError):
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Returns `; did you mean ...?` with the known name most similar to `name`, or "" if none is similar."""
-    similar = difflib.get_close_matches(name, list(known), n=1, cutoff=0.7)
+    """Returns `; did you mean ...?` with the known name most similar to `name`, or "" if none is similar.
+
+    Initials are similar, too: `train.lr` to `train.learning_rate`.
+    """
+    known = list(known)
+    similar = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    similar = similar or [one for one in known if name.rpartition(".")[2] == _initials(one)]
     return f"; did you mean {similar[0]}?" if similar else ""
+
+
+def _initials(key: str) -> str | None:
+    """Returns the first letters of the words after a key's last dot; None if it is one word."""
+    words = key.rpartition(".")[2].split("_")
+    return "".join(word[:1] for word in words) if len(words) > 1 else None
 
 
 def printable(text: str) -> str:

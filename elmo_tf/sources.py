@@ -228,7 +228,8 @@ def find(source: Path) -> Source:
         checksums.check(version)
         return SavedModel(os.path.abspath(version), assets.read_config(version), assets.read_tokenizer(version))
     if not models.is_name(source):
-        raise InputError(str(source), _EXPECTED, "none of them" + models.suggested(source))
+        problem = f"no model at this path or of this name{models.suggested(source)} (expected {_EXPECTED})"
+        raise InputError(str(source), problem)
     model = models.find(str(source))
     return dataclasses.replace(_published(str(source), *fetching.files(model)), tokenizer=model.tokenizer)
 

@@ -54,7 +54,7 @@ class ElmoPipe:
             doc.tensor = np.zeros((len(doc), self._source.dim), np.float32)
             # Without these, static vectors would hide those of the context, and a word would always be like itself.
             doc.user_token_hooks |= {"vector": _vector, "similarity": _similarity}
-            doc.user_span_hooks["similarity"] = _similarity
+            doc.user_span_hooks["similarity"] = doc.user_hooks["similarity"] = _similarity
             for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc]:
                 sentences.append([token for token in sentence if not token.is_space])
         words = [[token.text.encode() for token in sentence] for sentence in sentences]
@@ -73,7 +73,7 @@ def _vector(token: Token) -> np.ndarray:
     return token.doc.tensor[token.i]
 
 
-def _similarity(one: Token | Span, other: Token | Span) -> float:
+def _similarity(one: Token | Span | Doc, other: Token | Span | Doc) -> float:
     """Returns the cosine of their vectors; 0 if one is zero."""
     lengths = np.linalg.norm(one.vector) * np.linalg.norm(other.vector)
     return float(one.vector @ other.vector / lengths) if lengths else 0.0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf import sources
+from elmo_tf import forking, sources
 from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.model import log_probs
 from elmo_tf.model.kernels import products
@@ -28,6 +28,7 @@ _Embed = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
 
 def new(source: sources.Source) -> "TensorFlowEngine":
     """Returns the engine for a source; raises `InputError` if a file is damaged or the CPU lacks the precision."""
+    forking.check_not_forked()
     if isinstance(source, sources.SavedModel):
         model = _load(source)
         # The graph has the mix and the initial state; scores start from the zero state, for which the weights are read.
@@ -129,7 +130,8 @@ def _load(source: sources.SavedModel) -> Any:
 
 
 def _padded(sentences: Sequence[Words]) -> np.ndarray:
-    """Returns the tokens as an array of objects, padded with `b""`."""
+    """Returns the tokens as an array of objects, padded with `b""`; `InputError` in a forked process."""
+    forking.check_not_forked()
     padded = np.full((len(sentences), max(map(len, sentences))), b"", object)
     for row, tokens in zip(padded, sentences, strict=True):
         row[: len(tokens)] = tokens

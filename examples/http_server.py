@@ -1,12 +1,13 @@
 """ELMo vectors over HTTP, for programs on this machine: sentences in, tokens and vectors out, both as JSON.
 
-    python examples/http_server.py savedmodels/mine
+    python examples/http_server.py english            # or another model, and a port
     curl http://127.0.0.1:8000 --data '["The bank lends money .", "A bank of the river ."]'
 
 Python's standard server has no authentication, so it listens on 127.0.0.1 only. For production, use TensorFlow Serving
 (savedmodels/README.md).
 """
 
+import argparse
 import http.server
 import json
 import sys
@@ -43,9 +44,20 @@ def server(source: str, port: int = 8000) -> http.server.ThreadingHTTPServer:
     return http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
 
 
+def main() -> None:
+    """Serves the model that the command line names."""
+    parser = argparse.ArgumentParser(description="ELMo vectors over HTTP on 127.0.0.1.")
+    parser.add_argument("source", help="a model, as for elmo_tf.load")
+    parser.add_argument("port", nargs="?", type=int, default=8000, help="on 127.0.0.1 (8000; 0: any free one)")
+    arguments = parser.parse_args()
+    running = server(arguments.source, arguments.port)
+    print(f"listening on http://127.0.0.1:{running.server_port}", flush=True)
+    running.serve_forever()
+
+
 if __name__ == "__main__":
     try:
-        server(*sys.argv[1:2]).serve_forever()
+        main()
     except (InputError, OSError) as error:
         sys.exit(f"http_server.py: error: {error}")
     except KeyboardInterrupt:

@@ -21,7 +21,7 @@ from elmo_tf.cli import jobs
 from elmo_tf.savedmodel import verification
 from elmo_tf.workdir.folder import new_workdir
 from tests import checks
-from tests.helpers import MICRO_CONFIG, run_python, write_records
+from tests.helpers import MICRO_CONFIG, ROOT, run_python, write_records
 from tests.published import published_files
 
 
@@ -46,6 +46,12 @@ def place(records, workdir, savedmodel, tmp_path_factory):
         pass
     (folder / "text.txt").write_text("the cat sat\na bank\n")
     (folder / "empty.txt").touch()
+    (folder / "dangling").symlink_to(folder / "elsewhere")
+    (folder / "task").mkdir()
+    (folder / "task" / "config.json").write_text('{"task": "ner", "recipe": {}, "labels": []}')
+    values = published_files.options()
+    (folder / "w").mkdir()
+    published_files.write_pair(folder / "w", values, published_files.draw_hdf5(values))
     return folder
 
 
@@ -72,12 +78,13 @@ WRONG = [
     (f"{PREPROCESS} missing.txt", about("missing.txt", "a file, folder or glob that matches files")),
     (f"{PREPROCESS} empty.txt", "--input: expected text, found no words"),
     (f"{PREPROCESS} text.txt --min-count 999", "--min-count: expected at most .*, found 999"),
-    (TRAIN.replace("tiny", "tny"), f"--preset: expected one of {PRESETS}, found 'tny'; did you mean tiny\\?$"),
+    (TRAIN.replace("tiny", "tny"), f"--preset: no preset 'tny'; did you mean tiny\\? \\(expected one of {PRESETS}\\)$"),
     (TRAIN.replace("--preset tiny", ""), f"--preset: expected one of {PRESETS} for a new workdir, found none"),
     (
         f"{TRAIN} --set train.learning_rat=1",
-        r"--set: expected the key of a setting, found 'train.learning_rat'; did you mean train.learning_rate\?$",
+        r"--set: no setting 'train.learning_rat'; did you mean train.learning_rate\?$",
     ),
+    (f"{TRAIN} --set train.lr=1", r"--set: no setting 'train.lr'; did you mean train.learning_rate\?$"),
     (f"{TRAIN} --set train.epochs=many", "--set train.epochs: expected int, found 'many'"),
     (f"{TRAIN} --patience 3", "--set train.patience: expected a held-out text with it, found none"),
     (f"{TRAIN} --set model.lstm.units=1000000000", "--preset, --set: expected a model that fits into"),
@@ -106,15 +113,28 @@ WRONG = [
     (f"{EVALUATE} trained --unigram other", about("other", OTHER_WORDS)),
     (f"{EXPORT} --gamma nan", "--gamma: expected a finite number, found nan"),
     (f"{EXPORT} --warm-text missing.txt", about("missing.txt", "a text file")),
+    (f"{EXPORT.replace('new/model', 'dangling')}", r"\S*dangling/1: a link to a place that does not exist"),
+    ("dump-weights --workdir trained --output dangling", "dangling: a link to a place that does not exist"),
+    ("import english --workdir dangling", "dangling: a link to a place that does not exist"),
+    ("import english --output dangling", r"\S*dangling/1: a link to a place that does not exist"),
+    ("projector --model mine --input text.txt --word bank --logdir dangling", "dangling: a link to a place"),
+    ("weights-plot --model mine --output dangling", "dangling: a link to a place that does not exist"),
+    ("probe blimp --model mine --data text.txt --output dangling", "dangling: a link to a place that does not exist"),
+    (f"{TRAIN.replace('new/workdir', 'dangling')}", "dangling: a link to a place that does not exist"),
+    (EXPORT.replace("trained", "task"), r"task: a workdir of `elmo-tf task ner`; use `elmo-tf task ner predict` or"),
+    (
+        "import --options w/options.json --weights w/weights.hdf5 --softmax --output new/m",
+        r"w/weights.hdf5: expected a model with a softmax",
+    ),
     (f"{NEIGHBORS} --word Bank", "--sentence: expected the word 'Bank' in it, found 'bank'"),
-    (NEIGHBORS.replace("mine", "missing"), about("missing", "a SavedModel, .*, found none of them")),
+    (NEIGHBORS.replace("mine", "missing"), r"\S*missing\S*: no model at this path or of this name \(expected a Saved"),
     (
         "import smal --output new/model",
-        r"(NAME|smal): expected one of the models english, small, .*; did you mean small\?",
+        r"(NAME|smal): no model of this name; did you mean small\? \(expected one of the models english, small, ",
     ),
     (
         "verify --model englis",
-        r"(--model|englis): expected a folder with saved_model.pb, or one of .*; did you mean english\?",
+        r"(--model|englis): no model at this path or of this name; did you mean english\? \(expected a folder with saved",
     ),
     ("import small", "NAME: expected only --output, --workdir or both with it, found none"),
     ("import small --vocab a --workdir new/w", "NAME: expected only --output, .* with it, found --vocab, --workdir"),
@@ -128,9 +148,9 @@ WRONG = [
     ),
     (
         "import small --workdir new/w --gamma 2",
-        "--mix, --gamma, --tokenizer, --warm-text: expected --output with settings .*, found --workdir alone",
+        "--mix, --gamma, --tokenizer, --warm-text, --softmax: expected --output with settings .*, found --workdir al",
     ),
-    ("verify --model no_graph", about("no_graph", "a folder with saved_model.pb")),
+    ("verify --model no_graph", r"\S*no_graph\S*: no model at this path .* \(expected a folder with saved_model.pb"),
 ]
 
 
@@ -232,6 +252,20 @@ def test_a_closed_stdout_ends_a_command_quietly(unbuffered):
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_command_with_closed_streams_does_its_work(place, closed, tmp_path):
+    command = f"{sys.executable} -m elmo_tf.cli dump-weights --workdir trained --output {tmp_path}/new {closed}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    assert subprocess.run(["sh", "-c", command], cwd=place, env=environment, check=False).returncode == 0
+    assert (tmp_path / "new" / "weights.hdf5").exists()
+
+
+def test_results_are_utf_8_whatever_the_locale_is():
+    code = "from elmo_tf import cli; cli.main(['models', '--json']); print('M\u00fcnchen')"
+    done = run_python("-c", code, env={"PYTHONIOENCODING": "latin-1"}, text=False)
+    assert done.stdout.endswith("München\n".encode())
+
+
 @pytest.mark.parametrize(
     ("error", "message"),
     [
@@ -246,6 +280,15 @@ def test_an_error_of_the_system_or_of_the_verification_is_one_line(capsys, monke
     monkeypatch.setattr(verification, "verify", fail)
     assert cli.main(["verify", "--model", "model"]) == 1
     assert re.fullmatch(f"elmo-tf: error: {message}\n", capsys.readouterr().err)
+
+
+@pytest.mark.slow
+def test_a_named_model_is_imported_with_its_softmax(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])
+    assert cli.main(["import", "english", "--softmax", "--output", str(tmp_path / "english")]) == 0
+    (score,) = elmo_tf.load(tmp_path / "english").score(["the bank"])
+    (expected,) = elmo_tf.load("english").score(["the bank"])
+    assert score.total == pytest.approx(expected.total, rel=1e-5)
 
 
 def test_help_names_every_command_and_does_not_wait_for_tensorflow():

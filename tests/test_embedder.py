@@ -134,6 +134,7 @@ def test_progress_counts_texts(model):
     [
         (("a text",), "texts: expected a list of texts, .text. for one, found 'a text'"),
         ((None,), "texts: expected a list of texts, .text. for one, found None"),
+        (({"q1": "a text"},), "texts: expected a list of texts, found a dict"),
         ((["a", 3],), "texts: expected sentences, or lists of tokens, found 3"),
         ((["a"], "best"), "layers: expected one of all, top, average, sum, mix, or 0 to 2, found 'best'"),
         ((["a"], 3), "layers: expected .*, found 3"),

@@ -12,7 +12,7 @@ JOBS = "elmo_tf.beam."
 CLUSTER = f"{JOBS}cluster."
 # From the ground up; a package stands for all its modules. Those of `cluster` serve two floors.
 FLOORS = (
-    {"elmo_tf", "elmo_tf.errors", "elmo_tf.extras", "elmo_tf.beam.cluster"},
+    {"elmo_tf", "elmo_tf.errors", "elmo_tf.extras", "elmo_tf.forking", "elmo_tf.beam.cluster"},
     {"elmo_tf.config", "elmo_tf.files", "elmo_tf.text"},
     {"elmo_tf.annotated", "elmo_tf.records"},
     {"elmo_tf.model", "elmo_tf.tasks.layers"},

@@ -13,6 +13,7 @@ import tomllib
 import pytest
 import tensorflow as tf
 
+import elmo_tf
 import elmo_tf.text
 from elmo_tf import extras
 from elmo_tf.text import in_graph
@@ -39,6 +40,40 @@ def test_the_versions_of_python_are_the_same_everywhere():
     assert listed == ["3.11", "3.12", "3.13"]
     assert PROJECT["requires-python"] == ">=3.11,<3.14"
     assert "(3, 11) <= sys.version_info[:2] <= (3, 13)" in (ROOT / ".ci" / "setup").read_text()
+
+
+def test_the_requirements_are_those_of_the_project_with_all_extras():
+    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
+    assert EXTRAS["all"] == ["elmo-tf[beam,text,tasks]"]
+    assert lines == [*PROJECT["dependencies"], *EXTRAS["beam"], *EXTRAS["text"], *EXTRAS["tasks"]]
+
+
+def test_both_licenses_are_named_and_their_texts_installed():
+    assert PROJECT["license"] == "Apache-2.0 AND CC-BY-SA-4.0"
+    first = [(ROOT / file).read_text().split()[:2] for file in PROJECT["license-files"]]
+    assert first == [["Apache", "License"], ["Attribution-ShareAlike", "4.0"]]
+
+
+def test_workflows_may_only_read_run_pinned_actions_and_test_the_python_of_their_job():
+    for file in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = file.read_text()
+        assert "\npermissions:\n  contents: read\n" in text, file
+        for action in re.findall("uses: (.*)", text):
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action), action
+    assert "PYTHON: python${{ matrix.python }}" in (ROOT / ".github" / "workflows" / "test.yml").read_text()
+
+
+@pytest.mark.slow
+def test_a_clone_of_the_packages_name_does_not_hide_it_from_programs_beside_it(tmp_path):
+    clone = tmp_path / "elmo_tf"
+    shutil.copytree(ROOT / "elmo_tf", clone / "elmo_tf", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, clone)
+    run_outside(tmp_path, sys.executable, "-m", "venv", tmp_path / "venv").check_returncode()
+    python = tmp_path / "venv" / "bin" / "python"
+    run_outside(tmp_path, python, "-m", "pip", "install", "--no-deps", "-e", clone).check_returncode()
+    done = run_outside(tmp_path, python, "-c", "import elmo_tf; print(elmo_tf.__version__)")
+    assert (done.stdout, done.stderr) == (f"{elmo_tf.__version__}\n", "")
 
 
 WITHOUT = """

@@ -149,12 +149,10 @@ def test_a_models_folder_stands_for_its_newest_version(savedmodel, tmp_path):
 @pytest.mark.parametrize("use", [elmo_tf.load, elmo_tf.ELMo, sources.find])
 @pytest.mark.parametrize("given", ["bokks", "no/such", "", 3, [1, 2], ["a", "b", "c"]])
 def test_what_is_no_source_is_reported_with_the_names_of_models(use, given):
-    first, found = (
-        (given, "none of them") if isinstance(given, str) and given else ("source", given or "an empty string")
-    )
-    message = (
-        rf"^{first}: expected a SavedModel, .*, or one of the models english, small, .*, found {re.escape(str(found))}"
-    )
+    expected = "expected a SavedModel, .*, or one of the models english, small, "
+    message = rf"^source: {expected}.*, found {re.escape(str(given or 'an empty string'))}"
+    if isinstance(given, str) and given:
+        message = rf"^{given}: no model at this path or of this name \({expected}"
     with pytest.raises(InputError, match=message):
         use(given)
 

@@ -1,5 +1,8 @@
 """The spaCy component `elmo`: what it sets, alone or piped, with static vectors, saved and loaded."""
 
+import pickle
+import warnings
+
 import numpy as np
 import pytest
 
@@ -52,6 +55,21 @@ def test_a_word_is_as_similar_to_itself_as_its_vectors_are(nlp):
     assert one.similarity(doc[-1]) == 0
 
 
+def test_documents_are_compared_without_a_warning(nlp):
+    one, other = nlp("A bank lends."), nlp("A river.")
+    cosine = one.vector @ other.vector / np.linalg.norm(one.vector) / np.linalg.norm(other.vector)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert one.similarity(other) == pytest.approx(cosine, rel=1e-5)
+
+
+def test_a_pipeline_is_pickled_for_other_processes(nlp):
+    nlp("A bank.")
+    pipe = pickle.loads(pickle.dumps(nlp.get_pipe("elmo")))
+    doc = nlp.make_doc("A bank.")
+    np.testing.assert_allclose(pipe(doc).tensor, nlp("A bank.").tensor, **checks.TOLERANCE)
+
+
 @pytest.mark.parametrize("batch_size", [1, 3, 100])
 def test_piped_documents_are_those_alone_in_their_order(nlp, batch_size):
     for text, doc in zip(TEXTS * 2, nlp.pipe(iter(TEXTS * 2), batch_size=batch_size), strict=True):
@@ -79,7 +97,7 @@ def test_static_vectors_of_the_pipeline_do_not_hide_those_of_the_context(savedmo
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"source": "englsh"}, "englsh: expected a SavedModel, .*; did you mean english?"),
+        ({"source": "englsh"}, "englsh: no model at this path or of this name; did you mean english?"),
         ({"layers": "all"}, "layers: expected one vector per token: mix, .*, found 'all'"),
         ({"layers": 7}, "layers: expected one of .* or 0 to 2, found 7"),
     ],

@@ -30,6 +30,7 @@ def main(argv: list[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in argv
     argv = [argument for argument in argv if argument != "--debug"]
+    quiet.prepare_streams()
     _configure_logging()
     flags: Callable[[], dict[str, str]] = dict
     try:

@@ -8,10 +8,12 @@ from typing import Any
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
+from elmo_tf.files.download import without_user
 from elmo_tf.text import tokenizers
 
 # Options of `_add_savedmodel_arguments` that are arguments of `writing.export`.
 _SETTINGS = ("mix", "gamma", "tokenizer", "warm_text")
+_SOFTMAX = "also export the softmax, for the signature score"
 # The sources of `import`, each with the options that it needs and those that do not go with it.
 _SOURCES = {
     "name": ("only --output, --workdir or both", set(), {"options", "vocab"}),
@@ -26,7 +28,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     export.add_argument("--workdir", required=True, metavar="DIR", help="a workdir of `elmo-tf train`")
     export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
     add_checkpoint_argument(export)
-    export.add_argument("--softmax", action="store_true", help="also export the softmax, for the signature score")
+    export.add_argument("--softmax", action="store_true", help=_SOFTMAX)
     _add_savedmodel_arguments(export)
 
     help_text = "list the models that have a name, and say which are on this machine"
@@ -59,6 +61,7 @@ def _add_import(commands: argparse._SubParsersAction) -> None:
     add("--vocab", metavar="FILE", help="with --checkpoint: the vocabulary it was trained with")
     add("--output", metavar="DIR", help="not with --checkpoint: savedmodels/NAME; a new version is added")
     add("--workdir", metavar="DIR", help="a new workdir for further training, evaluation or export")
+    parser.add_argument("--softmax", action="store_true", help=_SOFTMAX)
     _add_savedmodel_arguments(parser)
 
 
@@ -106,7 +109,8 @@ def _models(arguments: argparse.Namespace) -> None:
     rows = []
     for model in models.MODELS:
         here = "yes" if fetching.are_here(model) else "no"
-        rows.append(dataclasses.asdict(model) | {"checked": model.checked, "here": here, "urls": model.urls})
+        urls = {name: without_user(url) for name, url in model.urls.items()}
+        rows.append(dataclasses.asdict(model) | {"checked": model.checked, "here": here, "urls": urls})
     if arguments.json:
         print(json.dumps(rows))
         return
@@ -139,8 +143,8 @@ def _check_import(arguments: argparse.Namespace) -> None:
     given = [name for name in ("options", "vocab", "output", "workdir") if getattr(arguments, name) is not None]
     if not needed <= set(given) or excluded & set(given) or not {"output", "workdir"} & set(given):
         raise InputError(source, f"{expected} with it", ", ".join(f"--{name}" for name in given) or "none")
-    if arguments.output is None and _settings(arguments):
-        parameters = "mix, gamma, tokenizer, warm_text"
+    if arguments.output is None and (_settings(arguments) or arguments.softmax):
+        parameters = "mix, gamma, tokenizer, warm_text, softmax"
         raise InputError(parameters, "--output with settings of a SavedModel", "--workdir alone; export later")
 
 
@@ -159,11 +163,14 @@ def _import_published(arguments: argparse.Namespace) -> None:
         options, weights = fetching.files(model)
     config, bilm = published_weights.load(options, weights)
     softmax, words = published_weights.load_softmax(weights, config.model) or (None, None)
+    if arguments.softmax and softmax is None:
+        raise InputError(str(weights), "a model with a softmax", f"no {models.SOFTMAX_FILE} beside it")
+    bilm.softmax = softmax
     if arguments.output is not None:
         provenance |= published_weights.provenance(options, weights)
+        settings |= {"vocabulary": words if arguments.softmax else None}
         print(writing.export(bilm, config, arguments.output, provenance=provenance, **settings))
     if arguments.workdir is not None:
-        bilm.softmax = softmax
         print(importing.save_new(arguments.workdir, config, bilm, vocabulary=words).path)
 
 

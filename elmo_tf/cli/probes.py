@@ -133,6 +133,7 @@ def _finish(results, arguments: argparse.Namespace) -> None:
 def _weights_plot(arguments: argparse.Namespace) -> None:
     from elmo_tf.probes import learned_weights
 
+    staging.check_link(arguments.output)
     mixes = learned_weights.read_all(arguments.mixes)
     learned_weights.plot(mixes, arguments.output)
     for mix in mixes:

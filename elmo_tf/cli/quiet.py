@@ -43,6 +43,21 @@ def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
     tensorflow.config.set_visible_devices([there[int(number)] for number in wanted], "GPU")
 
 
+def prepare_streams() -> None:
+    """Opens standard streams that the shell has closed as /dev/null, and makes stdout and stderr write UTF-8."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free is this one, because those below it are open. Workers inherit it.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if (getattr(stream, "encoding", None) or "utf-8").lower() not in ("utf-8", "utf8"):
+            stream.reconfigure(encoding="utf-8")
+
+
 def is_relevant(record: logging.LogRecord) -> bool:
     """Returns False for Beam's log record that Google's client is not installed, True for all others."""
     return not record.getMessage().startswith("apitools not found")

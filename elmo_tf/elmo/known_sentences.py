@@ -38,7 +38,7 @@ class KnownSentences:
         dim: int,
         folder: str | os.PathLike | None = None,
     ):
-        distinct = list(dict.fromkeys(tuple(to_bytes(token, "sentences") for token in tokens) for tokens in sentences))
+        distinct = list(dict.fromkeys(map(_tokens, [sentences] if isinstance(sentences, str | bytes) else sentences)))
         lengths = [len(tokens) for tokens in distinct]
         ends = np.cumsum([0, *lengths])
         self._places = {tokens: (ends[number], ends[number + 1]) for number, tokens in enumerate(distinct)}
@@ -85,6 +85,12 @@ class KnownSentences:
             start, end = self._places[row]
             found[place, :, : len(row)] = self._layers[start:end].transpose(1, 0, 2)
         return found
+
+
+def _tokens(sentence: Sequence[str | bytes]) -> tuple[bytes, ...]:
+    if isinstance(sentence, str | bytes):
+        raise InputError("sentences", "lists of tokens; split a sentence first", repr(sentence))
+    return tuple(to_bytes(token, "sentences") for token in sentence)
 
 
 def _without_padding(row: list[bytes]) -> tuple[bytes, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf import extras, sources
+from elmo_tf import extras, forking, sources
 from elmo_tf.elmo.known_sentences import KnownSentences
 from elmo_tf.elmo.token_inputs import to_tensor
 from elmo_tf.errors import InputError
@@ -90,6 +90,8 @@ class ELMo(Tracked, keras.layers.Layer):
             raise InputError("penalty", "a number that is not negative", penalty)
         if tokenizer is not None:
             tokenizers.check(tokenizer)
+        if not 0 <= dropout_rate < 1:
+            raise InputError("dropout_rate", "a number from 0 to 1, 1 excluded", dropout_rate)
         if tokenizer == "unicode":
             extras.check_installed("tensorflow_text")
         self.supports_masking = True
@@ -219,6 +221,7 @@ class ELMo(Tracked, keras.layers.Layer):
         if not tf.executing_eagerly() or tf.distribute.has_strategy():
             return self._computed(inputs)
         self._check(inputs)
+        forking.check_not_forked()
         # Eagerly, it would take many times as long.
         return self._compiled(tf.TensorSpec([None] * inputs.shape.rank, inputs.dtype))(inputs)
 

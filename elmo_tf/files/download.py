@@ -6,6 +6,7 @@ import pathlib
 import re
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 
@@ -18,6 +19,17 @@ _WAITS = (1, 2, 4, 8, 16, 30)  # seconds between attempts; the download fails af
 _TIMEOUT = 30.0  # seconds without a byte, after which a connection counts as broken
 _NETWORK_BYTES = 1 << 16  # read at a time from a server: the most that a broken connection loses
 _TRANSIENT = (408, 429)  # client errors that are worth another attempt: request timeout, too many requests
+
+
+class _SafeRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect to another http:// or https:// address, but not from https:// to http://."""
+
+    def redirect_request(self, req, fp, code, msg, headers, newurl):
+        old, new = (urllib.parse.urlsplit(address).scheme for address in (req.full_url, newurl))
+        if new not in ("http", "https") or (old, new) == ("https", "http"):
+            problem = f"the server redirects to {without_user(newurl)}, which is not encrypted; not followed"
+            raise InputError(req.full_url, problem)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 class _Broken(Exception):
@@ -35,7 +47,9 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
             with the wrong checksum is removed.
     """
     if not re.match("https?://[^/]", url):
-        raise InputError(url, "an http:// or https:// address", "another")
+        raise InputError(without_user(url), "an http:// or https:// address", "another")
+    if without_user(url) != url:
+        raise InputError(without_user(url), "an address with a user name or password, which is not supported")
     part = part_of(path)
     if size is None:
         size = _size(url)
@@ -50,6 +64,11 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
         part.unlink()
         raise InputError(url, f"a file with SHA-256 {sha256}", f"{found} (removed)")
     part.rename(path)
+
+
+def without_user(url: str) -> str:
+    """Returns an address without user name and password, for messages."""
+    return re.sub("^([^/]*//)[^/]*@", r"\1", url)
 
 
 def part_of(path: pathlib.Path) -> pathlib.Path:
@@ -124,7 +143,8 @@ def _opened(url: str, start: int) -> Iterator[http.client.HTTPResponse]:
     """
     headers = {"User-Agent": f"elmo-tf/{__version__}"} | ({"Range": f"bytes={start}-"} if start else {})
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT) as response:
+        opener = urllib.request.build_opener(_SafeRedirects)
+        with opener.open(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT) as response:
             yield response
     except urllib.error.HTTPError as error:
         answer = f"{error.code} {error.reason}"

@@ -19,8 +19,17 @@ def check_for_tensorflow(path: str | os.PathLike) -> None:
         raise InputError(str(path), expected, "another one")
 
 
+def check_link(path: str | os.PathLike) -> None:
+    """Raises `InputError` if `path`, or a folder above it, is a link to nothing: what it names is not written to."""
+    absolute = pathlib.Path(os.path.abspath(path))
+    for link in (absolute, *absolute.parents):
+        if link.is_symlink() and not link.exists():
+            raise InputError(str(path), "a link to a place that does not exist; it is not followed")
+
+
 def check_absent(path: str | os.PathLike) -> None:
     """Raises `InputError` unless nothing, or an empty folder that can be replaced, is at `path`."""
+    check_link(path)
     place = _place(path)
     if os.path.isdir(place) and not os.listdir(place):
         if os.path.ismount(place) or os.path.samefile(place, os.curdir):

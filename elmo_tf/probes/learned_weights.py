@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from elmo_tf.errors import InputError, reason
-from elmo_tf.files.staging import write_file
+from elmo_tf.files import staging
 
 _WEIGHTS_FILE = "model.weights.h5"
 _MIX = re.compile(r"(?P<layer>.+)/mixes/scalar_mix(?:_(?P<number>\d+))?/vars")
@@ -84,7 +84,7 @@ def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
     pathlib.Path(output).parent.mkdir(parents=True, exist_ok=True)
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=150)
-    write_file(output, picture.getvalue())
+    staging.write_file(output, picture.getvalue())
 
 
 def _parameters(file: h5py.File) -> dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]:

@@ -24,10 +24,12 @@ class Files(NamedTuple):
 
 def home() -> pathlib.Path:
     """Returns the folder of all models: `$ELMO_TF_HOME`, or `elmo_tf` in the user's cache folder."""
-    if given := os.environ.get(HOME_VARIABLE):
-        return pathlib.Path(given).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return pathlib.Path(cache).expanduser() / "elmo_tf"
+    folder = pathlib.Path(os.environ.get(HOME_VARIABLE) or f"{cache}/elmo_tf")
+    try:
+        return folder.expanduser()
+    except RuntimeError:  # neither HOME nor an entry in the system's list of users, as in some containers
+        raise InputError(HOME_VARIABLE, "not set, and there is no home folder; set it to a folder for models") from None
 
 
 def are_here(model: PublishedModel) -> bool:
@@ -93,6 +95,8 @@ def _fetch(model: PublishedModel, url: str, path: pathlib.Path) -> None:
             raise InputError(str(path), "an HDF5 file", "another file")
     except InputError as error:
         path.unlink(missing_ok=True)
-        urls = " and ".join(model.urls.values())
+        urls = " and ".join(map(download.without_user, model.urls.values()))
+        if not error.found:
+            raise InputError(model.name, f"{error.problem} ({error.subject})") from None
         by_hand = f"{urls}, or these files put by hand into {path.parent} as {OPTIONS_FILE} and {WEIGHTS_FILE}"
         raise InputError(model.name, f"{error.problem} from {by_hand}", f"{error.found}: {error.subject}") from None

@@ -130,7 +130,7 @@ def find(name: str) -> PublishedModel:
     for model in MODELS:
         if model.name == name:
             return model
-    raise InputError(name, expected_names(), "no such model" + suggested(name))
+    raise InputError(name, f"no model of this name{suggested(name)} (expected {expected_names()})")
 
 
 def expected_names() -> str:

@@ -8,6 +8,7 @@ import msgspec
 
 from elmo_tf import __version__
 from elmo_tf import config as config_lib
+from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.savedmodel import contract
 from elmo_tf.text import tokenizers
@@ -41,6 +42,8 @@ def write(folder: pathlib.Path, config: config_lib.Config, provenance: dict[str,
 def read_config(savedmodel: pathlib.Path) -> config_lib.ModelConfig:
     """Returns the configuration of a SavedModel's network; `InputError` if the file is missing or damaged."""
     file = savedmodel / contract.CONFIG_FILE
+    if not file.exists() and (savedmodel / contract.SYSTEM_FILE).exists():
+        raise InputError(str(savedmodel), "an export of `elmo-tf task`; use tf.saved_model.load and its signatures")
     model = json_file.read(file, _Config).model
     return config_lib.from_dict(model, config_lib.ModelConfig, "model.", str(file))
 

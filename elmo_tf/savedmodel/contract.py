@@ -14,6 +14,7 @@ VOCABULARY_FILE = "assets/vocab.txt"  # only with a softmax
 # TensorFlow leaves the folder `assets.extra` to the exporting program.
 CHECKSUMS_FILE = "assets.extra/checksums.json"
 SAMPLE_VECTORS_FILE = "assets.extra/sample_vectors.npz"
+SYSTEM_FILE = "assets.extra/system.json"  # only in exports of `elmo-tf task`
 WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 
 # What can be asked for of a token's layers.

@@ -33,8 +33,10 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
         yield f"{weights}: {weights.stat().st_size:,} bytes, intact by its {row.checked}"
         return
     if folder is None:
-        expected = f"a folder with {contract.GRAPH_FILE}, or {models.expected_names()}"
-        raise InputError(str(savedmodel), expected, "none" + models.suggested(savedmodel))
+        expected = f"(expected a folder with {contract.GRAPH_FILE}, or {models.expected_names()})"
+        raise InputError(
+            str(savedmodel), f"no model at this path or of this name{models.suggested(savedmodel)} {expected}"
+        )
     staging.check_for_tensorflow(folder)
     listed = checksums.check(folder, thorough=True)
     size = sum(about.bytes for about in listed.values())

@@ -22,8 +22,6 @@ from elmo_tf.text import in_graph
 
 Tensors = dict[str, tf.Tensor]
 
-_ABOUT_FILE = "assets.extra/system.json"
-
 
 def export(system: System, network: keras.Model, output: str | os.PathLike) -> pathlib.Path:
     """Writes the next version in `output`, once a fresh process has verified it; see `Trained.export`."""
@@ -43,7 +41,7 @@ def export(system: System, network: keras.Model, output: str | os.PathLike) -> p
         samples.parent.mkdir(exist_ok=True)
         np.savez_compressed(samples, tolerance=sample_vectors.TOLERANCE, **_samples(signatures | serving))
         about = {"task": system.name, "labels": system.labels}
-        (folder / _ABOUT_FILE).write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+        (folder / contract.SYSTEM_FILE).write_text(json.dumps(about, indent=1) + "\n", "utf-8")
 
     return writing.new_version(output, write)
 

@@ -87,7 +87,7 @@ class Evaluator:
         if not counts:
             return []
         sums, found = np.zeros(5), []
-        most, line = counts[-1], ProgressLine()
+        most, line = counts[-1], ProgressLine(at_once=False)
         total = num_tokens(records) if most is None else min(num_tokens(records), most * batch_size * unroll_steps)
         stopped = False
         with contextlib.closing(self._summed(records, batch_size, unroll_steps, interrupted)) as windows:

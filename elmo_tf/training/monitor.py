@@ -128,7 +128,8 @@ class Monitor:
                 "train.learning_rate",
                 "finite losses",
                 f"{values[bad[0]].tolist()} (forward, backward, gradient norm) at step {first + bad[0]:,} (checked: "
-                f"{first:,} to {self._step:,}); the last checkpoint is older: resume from it with a smaller rate",
+                f"{first:,} to {self._step:,}); "
+                "run again with a smaller rate; that resumes from the last checkpoint, if there is one",
             )
 
     def _write(self, values: np.ndarray) -> None:

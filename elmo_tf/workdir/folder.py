@@ -139,6 +139,12 @@ def open_workdir(workdir: str | os.PathLike) -> Workdir:
         raise InputError(str(workdir), "a workdir of elmo-tf train", f"no {CONFIG_FILE} in it")
     file = folder / CONFIG_FILE
     values = json_file.read(file, dict)
+    if isinstance(task := values.get("task"), str) and "recipe" in values:
+        name = task if task.isidentifier() else "NAME"
+        problem = (
+            f"a workdir of `elmo-tf task {name}`; use `elmo-tf task {name} predict` or `elmo-tf task {name} export`"
+        )
+        raise InputError(str(workdir), problem)
     tokenizer = values.pop("tokenizer", "whitespace")  # earlier versions did not store it
     config = config_lib.from_dict(values, source=str(file))
     config_lib.check_complete(values, str(file))

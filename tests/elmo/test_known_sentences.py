@@ -59,6 +59,14 @@ def test_a_new_sentence_is_computed_where_tensorflow_has_one_thread():
     assert done.stdout == "[4. 6.]\n", done.stderr
 
 
+@pytest.mark.parametrize("sentences", ["a b", ["a b"], [b"a b"]])
+def test_sentences_that_are_not_split_are_refused(sentences):
+    with pytest.raises(
+        InputError, match=r"^sentences: expected lists of tokens; split a sentence first, found b?'a b'"
+    ):
+        ELMo(MICRO).remember(sentences)
+
+
 def test_each_sentence_is_computed_once():
     counts = []
 

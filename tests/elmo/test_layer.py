@@ -142,6 +142,7 @@ def test_the_static_shape_is_known(boundaries):
         ({"mix": 3}, "mix: expected average, top, a layer from 0 to 2 or 3 finite numbers, .*, found 3"),
         ({"mix": np.zeros(2)}, r"mix: expected .*, found array\(\[0., 0.\]\)"),
         ({"penalty": -0.1}, "penalty: expected a number that is not negative, found -0.1"),
+        ({"dropout_rate": 1.5}, "dropout_rate: expected a number from 0 to 1, 1 excluded, found 1.5"),
         ({"num_mixes": 0}, "num_mixes: expected at least 1, found 0"),
     ],
 )

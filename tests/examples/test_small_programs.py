@@ -1,8 +1,10 @@
 """The small examples: a dataset with vectors, an HTTP server, and two learning rates."""
 
 import http.client
+import http.server
 import importlib.util
 import json
+import re
 import sys
 import threading
 import types
@@ -127,6 +129,14 @@ def test_the_server_answers_sentences_with_their_tokens_and_vectors(savedmodel, 
 def test_the_server_refuses_what_is_no_list_of_sentences(http_server, body):
     status, answer = posted(http_server, body)
     assert status == 400 and b"expected a list of sentences" in answer
+
+
+def test_the_servers_command_takes_a_model_and_a_port_and_prints_its_address(savedmodel, monkeypatch, capsys):
+    module = imported("http_server")
+    monkeypatch.setattr(http.server.ThreadingHTTPServer, "serve_forever", lambda server: server.server_close())
+    monkeypatch.setattr(sys, "argv", ["http_server.py", str(savedmodel.path), "0"])
+    module.main()
+    assert re.fullmatch(r"listening on http://127\.0\.0\.1:[1-9]\d*\n", capsys.readouterr().out)
 
 
 def test_the_server_listens_on_this_machine_alone(http_server):

@@ -18,6 +18,7 @@ class FileServer(http.server.ThreadingHTTPServer):
         statuses: of the 1st, 2nd, ... answer. Later ones get the status that fits.
         cuts: bytes after which it ends the connection of the 1st, 2nd, ... request. Later ones get the whole answer.
         before_cut: called before it does so.
+        redirect: an address that all requests are redirected to; None: it answers itself.
         ranges: the `Range` of each request so far, None for one without.
     """
 
@@ -26,6 +27,7 @@ class FileServer(http.server.ThreadingHTTPServer):
         self.content, self.takes_ranges, self.says_length = content, True, True
         self.files: dict[str, bytes] = {}
         self.says_range: str | None = None
+        self.redirect: str | None = None
         self.statuses: list[int] = []
         self.cuts: list[int] = []
         self.before_cut: Callable[[], None] = lambda: None
@@ -42,6 +44,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         server = self.server
         asked = self.headers["Range"]
         server.ranges.append(asked)
+        if server.redirect is not None:
+            self.send_response(302)
+            self.send_header("Location", server.redirect)
+            self.end_headers()
+            return
         # Before the headers: once it has them, a client may send its next request, which another thread answers.
         cut = server.cuts.pop(0) if server.cuts else None
         start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and server.takes_ranges else 0

@@ -8,6 +8,7 @@ import resource
 import socket
 import threading
 import time
+import urllib.request
 
 import pytest
 
@@ -196,6 +197,28 @@ def test_what_is_no_address_is_reported(path, url):
     with pytest.raises(InputError, match=rf"^{re.escape(url)}: expected an .*address, found "):
         download.download(url, 9, SHA256, path)
     assert list(path.parent.iterdir()) == []
+
+
+def test_a_redirect_is_followed_but_not_from_https_to_http_nor_to_another_scheme(server, path):
+    with serve(b"") as first:
+        first.redirect = server.url
+        download.download(first.url, *KNOWN, path)
+        assert_only(path, CONTENT)
+        path.unlink()
+        first.redirect = "ftp://user:secret@127.0.0.1/file"
+        with pytest.raises(InputError, match=r"the server redirects to ftp://127.0.0.1/file, which is not encrypted"):
+            download.download(first.url, *KNOWN, path)
+    request = urllib.request.Request("https://host/file")
+    with pytest.raises(InputError, match=r"^https://host/file: the server redirects to http://host/file, "):
+        download._SafeRedirects().redirect_request(request, None, 302, "", {}, "http://user:secret@host/file")
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_password_in_an_address_is_refused_and_not_shown(path):
+    for url in ("http://user:secret@host/file", "ftp://user:secret@host/file"):
+        with pytest.raises(InputError, match="://host/file: ") as caught:
+            download.download(url, *KNOWN, path)
+        assert "secret" not in str(caught.value)
 
 
 def test_a_full_disk_is_reported_and_the_part_kept(server, path):

@@ -18,6 +18,17 @@ def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
+def test_a_link_to_nothing_is_not_followed_as_output_nor_above_it(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for path in (tmp_path / "link", tmp_path / "link" / "1"):
+        message = rf"^{path}: a link to a place that does not exist; it is not followed$"
+        with pytest.raises(InputError, match=message), staging.new_folder(path):
+            pass
+        with pytest.raises(InputError, match=message):
+            staging.check_absent(path)
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
+
+
 def test_a_folder_in_use_or_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=rf"^{tmp_path}: expected a folder that does not exist yet, found one$"):

@@ -5,6 +5,7 @@ import dataclasses
 import hashlib
 import json
 import pathlib
+import pwd
 import re
 import socket
 import time
@@ -83,7 +84,9 @@ def test_addresses_are_those_in_use_and_a_mirror_takes_their_place(monkeypatch):
 @pytest.mark.parametrize(("name", "hint"), [("smal", "; did you mean small"), ("books", "; english has replaced it")])
 def test_an_unknown_name_lists_the_names(name, hint):
     assert not models.is_name(name)
-    with pytest.raises(InputError, match=f"^{name}: expected one of the models english, .*, found no such model{hint}"):
+    with pytest.raises(
+        InputError, match=rf"^{name}: no model of this name{hint}.* \(expected one of the models english, "
+    ):
         models.find(name)
 
 
@@ -96,6 +99,21 @@ def test_the_folder_of_models_is_in_the_users_cache_unless_a_variable_names_it(m
     assert fetching.home() == tmp_path / "xdg" / "elmo_tf"
     monkeypatch.setenv(fetching.HOME_VARIABLE, "~/models")
     assert fetching.home() == tmp_path / "models"
+
+
+def test_without_any_home_folder_the_variable_is_named(monkeypatch):
+    for name in (fetching.HOME_VARIABLE, "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", dict().__getitem__)
+    with pytest.raises(InputError, match=r"^ELMO_TF_HOME: not set, and there is no home folder"):
+        fetching.home()
+
+
+def test_a_mirrors_password_is_in_no_message(home, monkeypatch):
+    monkeypatch.setenv(models.MIRROR_VARIABLE, "http://user:secret@127.0.0.1/elmo")
+    with pytest.raises(InputError, match=r"^small: an address with a user name or password, .*127\.0\.0\.1") as caught:
+        fetch()
+    assert "secret" not in str(caught.value)
 
 
 def test_a_wrong_size_and_a_wrong_checksum_are_reported_and_the_file_is_not_kept(server, home, pair):

@@ -131,6 +131,12 @@ def test_options_that_contradict_the_weights_are_refused(changes, words, tmp_pat
     assert all(word in message for word in words), message
 
 
+def test_shapes_are_compared_before_a_network_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(published_weights, "BiLM", lambda *_: pytest.fail("made"))
+    pair = files.write_pair(tmp_path, files.options(dim=200_000), files.draw_hdf5(files.options()))
+    assert "LSTMCell/W_0 of shape (16, 800000), found (16, 96)" in message_of(published_weights.load, *pair)
+
+
 def test_too_little_memory_is_not_called_damage():
     with pytest.raises(MemoryError), guarded("a whole HDF5 file", "weights.hdf5"):
         raise MemoryError

@@ -6,7 +6,10 @@ import random
 import pytest
 import tensorflow as tf
 
-from elmo_tf.text import in_graph, raw_text
+from elmo_tf.text import in_graph
+
+pytest.importorskip("tensorflow_text")
+from elmo_tf.text import raw_text
 
 SENTENCES = [
     "Mr. Smith said \u201cHi there!\u201d and left.",

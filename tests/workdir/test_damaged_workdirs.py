@@ -82,7 +82,7 @@ def set_in_config(workdir: Workdir, key: str, value: object) -> None:
 WRONG_CONFIGS = [
     (lambda text: text[:100], "expected JSON, found "),
     (lambda _: b"{}", "expected the key model.char_cnn.embedding_dim, found none"),
-    (lambda _: b'{"models": {}}', "expected one of the keys model.char_cnn.activation, .*, found 'models'"),
+    (lambda _: b'{"models": {}}', r"no setting 'models' \(expected one of model.char_cnn.activation, "),
 ]
 TOO_LARGE = r"expected a model that fits into the [\d.,]+ GB of memory here, found one of [\d,]+ parameters"
 WRONG_VALUES = [
