@@ -15,7 +15,6 @@ from elmo_tf.annotated.reading import DEFAULT, Reading
 
 _TAG = re.compile(r"O|[BILUESMW]-[^\W\d].*")  # not the last word of "We drove along I-95"
 
-
 _log = logging.getLogger("elmo_tf")
 
 
@@ -70,8 +69,8 @@ def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
     """Whether a file has one token per line, and not one sentence.
 
     It has if its first sentence has more than one line and each of them has only one word; if the first of its columns
-    counts the words; or if the lines of the first sentence all have equally many columns and a tag in one of them. If
-    there is only one such line, all lines of the file must have the columns and the tag.
+    counts the words; or if the lines of the first sentence all have equally many columns and a tag in the last one, or
+    between tabs in any but the first. If there is only one such line, all lines of the file must be so.
     """
     numbered_lines.require_file(path)
     if reading.token_column is not None or reading.tag_column is not None:
@@ -84,12 +83,20 @@ def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
     judged = [first] if len(first) > 1 else blocks
     if sum(map(len, judged)) < 2:
         return False
-    layout = column_layout.find(path, judged, reading)
-    if layout.is_indexed or layout.tag is None:
-        return layout.is_indexed
-    rows = [row.fields for block in judged for row in block if row.line.number != layout.header]
-    rows = [fields if any(fields[layout.width :]) else fields[: layout.width] for fields in rows]
-    return all(len(fields) == len(rows[0]) > 1 and _TAG.fullmatch(fields[layout.tag]) for fields in rows)
+    rows = [row for block in judged for row in block]
+    return column_layout.has_indices(judged) or _have_tags(rows[1:] if column_layout.is_header(rows[0]) else rows)
+
+
+def _have_tags(rows: list[Row]) -> bool:
+    """Whether lines have equally many columns, and a tag in one of them."""
+    lines = [row.line.text.rstrip("\t") for row in rows]
+    fields = [fields_of(line) for line in lines]
+    width = len(fields[0]) if fields else 0
+    places = range(1, width) if all("\t" in line for line in lines) else [-1]
+    has_tags = any(
+        all(_TAG.fullmatch(columns[place]) for columns in fields if place < len(columns)) for place in places
+    )
+    return width > 1 and all(len(columns) == width for columns in fields) and has_tags
 
 
 def read_tokens(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Tagged]:

@@ -149,9 +149,11 @@ def check_labels(system: System, known: Sequence[str], examples: Sequence[Exampl
     labels = set(system.labels_of(examples))
     unknown = labels - set(known)
     if unknown and system.predicts_labels and unknown >= labels - {"O"}:
-        found, trained_on = (_some(sorted(names)) for names in (unknown, set(known) - {"O"}))
-        problem = f"the training data has none of its labels: here {found}, there {trained_on}. Are both files "
-        raise InputError(str(source), problem + "of the same task, with labels in the same column?")
+        here, there = (_some(sorted(names)) for names in (unknown, set(known) - {"O"}))
+        problem = f"none of its labels ({here}) is in the training data, which has {there}"
+        raise InputError(
+            str(source), f"{problem}: is the label in another column, or is one of the files another task's?"
+        )
     if unknown:
         _log.warning("warning: labels of %s that the training data lacks: %s", source, ", ".join(sorted(unknown)))
 
