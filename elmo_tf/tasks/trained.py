@@ -13,6 +13,7 @@ import msgspec
 
 from elmo_tf import config as config_lib
 from elmo_tf import tasks
+from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.annotated.reading import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
@@ -104,7 +105,8 @@ class Trained:
         Raises:
             InputError: naming the file, if it cannot be read.
         """
-        examples = self.system.examples(self.system.read(data), training=False)
+        with rereadable(data) as file:
+            examples = self.system.examples(self.system.read(file), training=False)
         check_labels(self.system, self.system.labels, examples, data)
         scores, metric = self._predictor.scores(examples), self.system.metric
         found = {"task": self.system.name, "metric": metric, "score": scores[metric]}
