@@ -59,6 +59,8 @@ def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Read
     header, blocks = _header(path, blocks, reading)
     rows = [row for block in blocks for row in block]
     width = max((_width(row) for row in rows), default=0)
+    if width == 1:
+        return Layout(tag=None, width=1, prefix=_prefix(rows, 0))
     names = [] if header is None else header.fields
     given = {name: _index(path, getattr(reading, f"{name}_column"), names) for name in ("token", "tag")}
     is_indexed = has_indices(blocks)
@@ -66,7 +68,7 @@ def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Read
     tag = _tag_column(path, rows, width, first) if given["tag"] is None else given["tag"]
     token = given["token"]
     if token is None:
-        token = first if tag != first or width < 2 else _other(path, rows, width, first)
+        token = first if tag != first else _other(path, rows, width, first)
     return Layout(token, tag, is_indexed, width, _prefix(rows, token), header.line.number if header else 0)
 
 

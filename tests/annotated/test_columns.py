@@ -158,6 +158,19 @@ def test_tokens_are_read_from_columns(tmp_path, text):
     assert columns.read_tokens(path) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
 
 
+def test_a_chosen_column_concerns_files_that_have_it(tmp_path):
+    """As where `predict` is given plain text after a training with --tag-column."""
+    chunks = Reading(tag_column=2)
+    assert columns.has_columns(write(tmp_path, "EU NNP I-NP I-ORG\nmet VBZ I-VP O\n"), chunks)
+    assert not columns.has_columns(write(tmp_path, "New York is big\nRome is old too\n"), chunks)
+    path = write(tmp_path, "New\nYork\n\nis\nbig\n")
+    assert columns.has_columns(path, chunks)
+    assert columns.read_tokens(path, chunks) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
+    path = write(tmp_path, "0\tNew\n0\tYork\n")
+    assert columns.has_columns(path, Reading(token_column=1))
+    assert columns.read_tokens(path, Reading(token_column=1)) == [Tagged(["New", "York"])]
+
+
 @pytest.mark.parametrize(
     "text",
     [
