@@ -14,6 +14,7 @@ from elmo_tf.errors import InputError
 DOCUMENT = "-DOCSTART-"
 _JUDGED = 200  # sentences from which the columns are found
 _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")  # of a token's language, as in WikiANN
+_INDEX = re.compile(r"\d+([-.]\d+)?")  # of a word, a multiword token (3-4) or an empty node (3.1)
 _TOKEN_NAMES = ("token", "tokens", "word", "words", "form")
 _TAG_NAMES = ("tag", "tags", "label", "labels", "ner", "ner_tag", "ner_tags")
 
@@ -58,15 +59,23 @@ def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Read
     header, blocks = _header(path, blocks, reading)
     rows = [row for block in blocks for row in block]
     width = max((_width(row) for row in rows), default=0)
+    if width == 1:
+        return Layout(tag=None, width=1, prefix=_prefix(rows, 0))
     names = [] if header is None else header.fields
     given = {name: _index(path, getattr(reading, f"{name}_column"), names) for name in ("token", "tag")}
-    is_indexed = _is_indexed(blocks)
+    is_indexed = has_indices(blocks)
     first = int(is_indexed)
     tag = _tag_column(path, rows, width, first) if given["tag"] is None else given["tag"]
     token = given["token"]
     if token is None:
-        token = first if tag != first or width < 2 else _other(path, rows, width, first)
+        token = first if tag != first else _other(path, rows, width, first)
     return Layout(token, tag, is_indexed, width, _prefix(rows, token), header.line.number if header else 0)
+
+
+def is_header(row: Row) -> bool:
+    """Whether the columns of a line are called as those of tokens and tags usually are."""
+    names = {name.lower() for name in row.fields}
+    return "\t" in row.line.text and bool(names & set(_TOKEN_NAMES) and names & set(_TAG_NAMES))
 
 
 def _header(
@@ -77,8 +86,7 @@ def _header(
     first = blocks[0][0] if blocks else None
     if first is None:
         return None, blocks
-    names = [name.lower() for name in first.fields]
-    if not named and not (set(names) & set(_TOKEN_NAMES) and set(names) & set(_TAG_NAMES)):
+    if not named and not is_header(first):
         return None, blocks
     return first, [block for block in [blocks[0][1:], *blocks[1:]] if block]
 
@@ -92,13 +100,13 @@ def _index(path: str | os.PathLike, column: Column | None, names: list[str]) -> 
     return column
 
 
-def _is_indexed(blocks: Sequence[Sequence[Row]]) -> bool:
-    """Whether the first of three columns or more counts the words of each sentence."""
+def has_indices(blocks: Sequence[Sequence[Row]]) -> bool:
+    """Whether the first of three columns or more, between tabs, counts the words of each sentence."""
     numbers = [[row.fields[0] for row in block if row.fields[0].isdecimal()] for block in blocks]
     counted = all(found == [str(number) for number in range(1, len(found) + 1)] and found for found in numbers)
-    others = re.compile(r"\d+([-.]\d+)?")
     rows = [row for block in blocks for row in block]
-    return bool(rows) and counted and all(len(row.fields) > 2 and others.fullmatch(row.fields[0]) for row in rows)
+    are_indices = all(row.line.text.count("\t") > 1 and _INDEX.fullmatch(row.fields[0]) for row in rows)
+    return bool(rows) and counted and are_indices
 
 
 def _tag_column(path: str | os.PathLike, rows: list[Row], width: int, first: int) -> int | None:

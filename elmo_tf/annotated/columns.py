@@ -15,7 +15,6 @@ from elmo_tf.annotated.reading import DEFAULT, Reading
 
 _TAG = re.compile(r"O|[BILUESMW]-[^\W\d].*")  # not the last word of "We drove along I-95"
 
-
 _log = logging.getLogger("elmo_tf")
 
 
@@ -70,12 +69,11 @@ def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
     """Whether a file has one token per line, and not one sentence.
 
     It has if its first sentence has more than one line and each of them has only one word; if the first of its columns
-    counts the words; or if the lines of the first sentence all have equally many columns and a tag in one of them. If
-    there is only one such line, all lines of the file must have the columns and the tag.
+    counts the words; or if the lines of the first sentence all have equally many columns and a tag in the last one, or
+    between tabs in any but the first, or in the one that `reading` chooses. If there is only one such line, all lines
+    of the file must be so. Names of columns that `reading` has are looked for in the first line.
     """
     numbered_lines.require_file(path)
-    if reading.token_column is not None or reading.tag_column is not None:
-        return True
     blocks = [[row for row in rows if not row.line.text.startswith("#")] for rows in _blocks(path)]
     blocks = [rows for rows in blocks if rows]
     first = blocks[0] if blocks else []
@@ -84,12 +82,26 @@ def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
     judged = [first] if len(first) > 1 else blocks
     if sum(map(len, judged)) < 2:
         return False
-    layout = column_layout.find(path, judged, reading)
-    if layout.is_indexed or layout.tag is None:
-        return layout.is_indexed
-    rows = [row.fields for block in judged for row in block if row.line.number != layout.header]
-    rows = [fields if any(fields[layout.width :]) else fields[: layout.width] for fields in rows]
-    return all(len(fields) == len(rows[0]) > 1 and _TAG.fullmatch(fields[layout.tag]) for fields in rows)
+    rows = [row for block in judged for row in block]
+    named = {column for column in (reading.token_column, reading.tag_column) if isinstance(column, str)}
+    if column_layout.has_indices(judged) or named & set(rows[0].fields):
+        return True
+    lines = [row.line.text.rstrip("\t") for row in rows]
+    return _are_columns(lines[1:] if column_layout.is_header(rows[0]) else lines, reading)
+
+
+def _are_columns(lines: list[str], reading: Reading) -> bool:
+    """Whether lines have equally many columns, and a tag in one of them, unless the tokens' column is chosen."""
+    fields = [fields_of(line) for line in lines]
+    width = len(fields[0]) if fields else 0
+    if width < 2 or any(len(columns) != width for columns in fields):
+        return False
+    places: Sequence[int] = range(1, width) if all("\t" in line for line in lines) else [-1]
+    if isinstance(reading.tag_column, int):
+        places = [reading.tag_column] if -width <= reading.tag_column < width else []
+    elif isinstance(reading.token_column, int):
+        return True
+    return any(all(_TAG.fullmatch(columns[place]) for columns in fields) for place in places)
 
 
 def read_tokens(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Tagged]:

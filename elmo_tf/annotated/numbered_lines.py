@@ -1,12 +1,15 @@
 """The lines of an annotated file, plain or compressed, and errors that name a line. Every reader here uses them."""
 
 import bz2
+import contextlib
 import gzip
 import itertools
 import lzma
 import os
 import pathlib
 import re
+import shutil
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -74,6 +77,19 @@ def require_file(path: str | os.PathLike) -> None:
     """Raises `InputError` for a pipe: what is read to recognize a format would be missing when it is read again."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise InputError(str(path), "a file, because it is read twice", "a pipe or a folder")
+
+
+@contextlib.contextmanager
+def rereadable(path: str | os.PathLike) -> Iterator[str | os.PathLike]:
+    """Yields a path that can be read twice: for a pipe that of a temporary copy, else `path` itself."""
+    if not pathlib.Path(path).is_fifo():
+        yield path
+        return
+    with tempfile.NamedTemporaryFile() as copy:
+        with open(path, "rb") as pipe:
+            shutil.copyfileobj(pipe, copy)
+        copy.flush()
+        yield copy.name
 
 
 def filled_lines(path: str | os.PathLike) -> Iterator[Line]:

@@ -71,7 +71,7 @@ def _pair(line: Line, row: dict[str, Any], reading: Reading, labelled: bool) -> 
     for name in names:
         text, parse = row.get(name), row.get(f"{name}_binary_parse")
         if isinstance(parse, str) and parse.strip():
-            tokens = [words.word(token) for token in words.split(re.sub(r"[()]", " ", parse))]
+            tokens = [words.word(token) for token in re.sub(r"[()]", " ", parse).split()]
         else:
             tokens = reading.split(text) if isinstance(text, str) else []
         if not tokens:

@@ -8,9 +8,7 @@ from elmo_tf.annotated import numbered_lines, words
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.numbered_lines import Line
 
-_PART = re.compile(
-    r"\(\s*([^\s()]+)|([^\s()]+)|[()]", re.ASCII
-)  # a bracket with its class, a token, or another bracket
+_PART = re.compile(r"\(\s*([^\s()]+)|([^\s()]+)|[()]")  # a bracket with its class, a token, or another bracket
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 import re
 
-_SPACE = re.compile(r"[ \t\n\v\f\r]+")  # where bytes.split and tf.strings.split split, too: not at no-break spaces
+_SPACE = re.compile(r"[ \t\n\v\f\r]+")  # as bytes.split and tf.strings.split: a no-break space belongs to its word
 # How treebanks write brackets of the text.
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
 def split(text: str) -> list[str]:
-    """Returns the parts of a text between runs of ASCII white space, as exported systems split."""
+    """Returns the columns or words of a line between runs of ASCII white space."""
     return [part for part in _SPACE.split(text) if part]
 
 

@@ -74,7 +74,7 @@ def _add_reading(parser: argparse.ArgumentParser, task: str) -> None:
         add("--tag-column", type=reading.column, metavar="N", help=f"the column of tags: {about}")
     if task in ("ner", "sentiment", "entailment"):
         help_text = "names of labels that files have as numbers from 0: a,b,c, or a file with one per line"
-        add("--labels", type=reading.label_names, metavar="NAMES", help=help_text)
+        add("--labels", metavar="NAMES", help=help_text)
     add(
         "--strict", action="store_true", default=None, help="refuse odd lines (default: leave them out, with a warning)"
     )
@@ -83,7 +83,10 @@ def _add_reading(parser: argparse.ArgumentParser, task: str) -> None:
 def _reading(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns the fields of `Reading` that were given."""
     names = ("token_column", "tag_column", "labels", "strict")
-    return {name: value for name in names if (value := getattr(arguments, name, None)) is not None}
+    given = {name: value for name in names if (value := getattr(arguments, name, None)) is not None}
+    if "labels" in given:
+        given["labels"] = reading.label_names(given["labels"])
+    return given
 
 
 def _list(_: argparse.Namespace) -> None:
@@ -116,19 +119,20 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
-    from elmo_tf.annotated.numbered_lines import filled_lines
+    from elmo_tf.annotated.numbered_lines import filled_lines, rereadable
     from elmo_tf.tasks import trained
 
     system = trained.load(arguments.workdir, arguments.task, **_reading(arguments))
-    if getattr(arguments, "tokenizer", None):
-        lines = [line.text for line in filled_lines(arguments.path)]
-        answers = system.predict(lines, arguments.tokenizer)
-    else:
-        answers = system.predict_examples(system.system.read_unlabelled(arguments.path))
-    if getattr(arguments, "format", "json") == "conll":
-        for text in system.system.as_conll(arguments.path, answers):
-            print(text)
-        return
-    for line in answers:
-        # Half of a surrogate pair stays as JSON's escape of it.
-        print(json.dumps(line, ensure_ascii=False).encode(errors="backslashreplace").decode())
+    tokenizer = getattr(arguments, "tokenizer", None)
+    with rereadable(arguments.path) as path:
+        if tokenizer:
+            answers = system.predict([line.text for line in filled_lines(path)], tokenizer)
+        else:
+            answers = system.predict_examples(system.system.read_unlabelled(path))
+        if getattr(arguments, "format", "json") == "conll":
+            texts = system.system.as_conll(None if tokenizer else path, answers)
+        else:
+            texts = (json.dumps(answer, ensure_ascii=False) for answer in answers)
+        for text in texts:
+            # Half of a surrogate pair stays as JSON's escape of it.
+            print(text.encode(errors="backslashreplace").decode())

@@ -76,12 +76,13 @@ class Task(Tagger):
         found = (self.reading.split(line.text) for line in numbered_lines.filled_lines(path))
         return numbered_lines.require_some([Tagged(tokens) for tokens in found if tokens], path, "sentence")
 
-    def as_conll(self, path: str | os.PathLike, predictions: Sequence[dict[str, Any]]) -> Iterator[str]:
+    def as_conll(self, path: str | os.PathLike | None, predictions: Sequence[dict[str, Any]]) -> Iterator[str]:
         """Yields the lines of a file that `read_unlabelled` reads with the predicted tags.
 
-        They take the place of the tags in a file of columns; other sentences become a token, a tab and a tag per line.
+        They take the place of the tags in a file of columns; other sentences, or those of no file, become a token, a
+        tab and a tag per line.
         """
-        if not records.has_objects(path) and columns.has_columns(path, self._columns):
+        if path is not None and not records.has_objects(path) and columns.has_columns(path, self._columns):
             yield from columns.with_tags(path, self._columns, [one["tags"] for one in predictions])
             return
         for one in predictions:

@@ -17,6 +17,7 @@ import numpy as np
 
 from elmo_tf import config as config_lib
 from elmo_tf import sources, tasks
+from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.annotated.reading import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, lock
@@ -91,7 +92,7 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> Data:
     """Returns the examples of the given files, but only a fraction of the training data."""
     found: Data = {}
     for name, path in paths.items():
-        items = [] if path is None else system.read(path)
+        items = [] if path is None else _items(system, path)
         if name == "train":
             order = np.random.default_rng(0).permutation(len(items))
             items = [items[index] for index in sorted(order[: math.ceil(fraction * len(items))])]
@@ -103,6 +104,11 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> Data:
     for name in ("dev", "test"):
         trained.check_labels(system, system.labels_of(found["train"]), found[name], name)
     return found
+
+
+def _items(system: System, path: str | os.PathLike) -> list[Any]:
+    with rereadable(path) as file:
+        return system.read(file)
 
 
 def _texts(system: System, examples: Sequence[Example]) -> list[Tokens]:

@@ -13,6 +13,7 @@ import msgspec
 
 from elmo_tf import config as config_lib
 from elmo_tf import tasks
+from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.annotated.reading import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
@@ -104,7 +105,8 @@ class Trained:
         Raises:
             InputError: naming the file, if it cannot be read.
         """
-        examples = self.system.examples(self.system.read(data), training=False)
+        with rereadable(data) as file:
+            examples = self.system.examples(self.system.read(file), training=False)
         check_labels(self.system, self.system.labels, examples, data)
         scores, metric = self._predictor.scores(examples), self.system.metric
         found = {"task": self.system.name, "metric": metric, "score": scores[metric]}
@@ -149,9 +151,11 @@ def check_labels(system: System, known: Sequence[str], examples: Sequence[Exampl
     labels = set(system.labels_of(examples))
     unknown = labels - set(known)
     if unknown and system.predicts_labels and unknown >= labels - {"O"}:
-        found, trained_on = (_some(sorted(names)) for names in (unknown, set(known) - {"O"}))
-        problem = f"the training data has none of its labels: here {found}, there {trained_on}. Are both files "
-        raise InputError(str(source), problem + "of the same task, with labels in the same column?")
+        here, there = (_some(sorted(names)) for names in (unknown, set(known) - {"O"}))
+        problem = f"none of its labels ({here}) is in the training data, which has {there}"
+        raise InputError(
+            str(source), f"{problem}: is the label in another column, or is one of the files another task's?"
+        )
     if unknown:
         _log.warning("warning: labels of %s that the training data lacks: %s", source, ", ".join(sorted(unknown)))
 

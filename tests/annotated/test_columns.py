@@ -75,7 +75,8 @@ def test_columns_are_found_in_files_as_they_are_published(tmp_path, caplog, text
     assert [(one.tokens, one.labels) for one in found] == expected
     (record,) = caplog.records
     assert "tokens in column " in record.getMessage()
-    # `predict` reads the same sentences.
+    # `predict` reads the same sentences; `O homem` may begin one, so tags in the first column have to be asked for.
+    given = Reading(tag_column=0) if text.startswith("B-PER") else given
     assert columns.has_columns(path, given)
     assert columns.read_tokens(path, given) == [Tagged(tokens) for tokens, _ in expected]
 
@@ -157,6 +158,19 @@ def test_tokens_are_read_from_columns(tmp_path, text):
     assert columns.read_tokens(path) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
 
 
+def test_a_chosen_column_concerns_files_that_have_it(tmp_path):
+    """As where `predict` is given plain text after a training with --tag-column."""
+    chunks = Reading(tag_column=2)
+    assert columns.has_columns(write(tmp_path, "EU NNP I-NP I-ORG\nmet VBZ I-VP O\n"), chunks)
+    assert not columns.has_columns(write(tmp_path, "New York is big\nRome is old too\n"), chunks)
+    path = write(tmp_path, "New\nYork\n\nis\nbig\n")
+    assert columns.has_columns(path, chunks)
+    assert columns.read_tokens(path, chunks) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
+    path = write(tmp_path, "0\tNew\n0\tYork\n")
+    assert columns.has_columns(path, Reading(token_column=1))
+    assert columns.read_tokens(path, Reading(token_column=1)) == [Tagged(["New", "York"])]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -168,6 +182,9 @@ def test_tokens_are_read_from_columns(tmp_path, text):
         "Mine is O\n\nWhose is B-positive\n\nNobody knows\n",
         "The word is a label\nno other tag is here\n",
         "# is a hash\n1 is a number\n",
+        "1 Buy some milk\n2 Call Anna now\n3 Go home early\n",
+        "O homem dorme\nO rato corre\n",
+        "Eis O homem\nEis O rato\n",
     ],
 )
 def test_sentences_have_no_columns_even_if_they_end_as_tags_do(tmp_path, text):
