@@ -1,8 +1,8 @@
 """What computes the vectors and the probabilities of an `Embedder`: NumPy, which starts at once, or TensorFlow.
 
 With `english`, in CPU time of one thread, NumPy starts in 0.4 s and then embeds 4,500 and scores 1,050 tokens a second;
-TensorFlow starts in 8 s, then embeds 6,400 and scores 1,800. So its start is worth 120,000 tokens to embed, and 20,000 to
-score: one rule, `TENSORFLOW_TOKENS` in a call, stands between. A single sentence is quicker in NumPy.
+TensorFlow starts in 8 s, then embeds 6,400 and scores 1,800. So its start is worth 120,000 tokens to embed and 20,000
+to score; `TENSORFLOW_TOKENS` in a call is between. A single sentence is quicker in NumPy.
 """
 
 import importlib.util
