@@ -134,7 +134,7 @@ WRONG = [
     ),
     (
         "verify --model englis",
-        r"(--model|englis): no model at this path or of this name; did you mean english\? \(expected a folder with saved",
+        r"(--model|englis): no model at this path or of this name; did you mean english\? \(expected a folder with ",
     ),
     ("import small", "NAME: expected only --output, --workdir or both with it, found none"),
     ("import small --vocab a --workdir new/w", "NAME: expected only --output, .* with it, found --vocab, --workdir"),
