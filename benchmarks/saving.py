@@ -75,7 +75,7 @@ class Rounds:
 
     def _start(self) -> None:
         trainer = self._trainer
-        progress = Progress(len(self.saving) + 1, None, None, trainer.gathered_states())
+        progress = Progress(len(self.saving) + 1, states=trainer.gathered_states())
         snapshot = checkpoint_files.take_snapshot(trainer.bilm, trainer.optimizer.slots, progress)
         self._writing = self._pool.submit(checkpoints.store, self._workdir, snapshot, [])
 

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from elmo_tf.errors import InputError
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import writing
-from elmo_tf.training import devices, evaluation, precision
+from elmo_tf.training import devices, evaluation
 from elmo_tf.training.evaluation import Evaluation
+from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import open_workdir
 
 _log = logging.getLogger("elmo_tf")
@@ -40,14 +41,14 @@ def evaluate(
         raise InputError("batch_size", "at least 1", batch_size)
     opened = open_workdir(workdir)
     records = record_folder.open_folder(data)
-    evaluation.check_records(opened, records)
+    opened.check_records(records)
     devices.warn_of_unused_gpus()
     strategy = devices.all_gpus()
     with strategy.scope():
-        bilm, progress = opened.trained(str(checkpoint))
+        bilm, progress = checkpoints.restore(opened, str(checkpoint))
     recipe = opened.config.train
     result = evaluation.evaluate(bilm, records, batch_size or recipe.batch_size, recipe.unroll_steps, strategy)
-    products, names = precision.of_products("float32"), devices.names(strategy)
+    products, names = devices.product_precision("float32"), devices.names(strategy)
     _log.info("step %s: %s, %s products, on %s", f"{progress.step:,}", result.summary(), products, names)
     return result
 
@@ -59,7 +60,6 @@ def export(
     mix: str | int | Sequence[float] = "average",
     gamma: float = 1.0,
     tokenizer: str | None = None,
-    warm_text: str | os.PathLike | None = None,
     softmax: bool = False,
 ) -> pathlib.Path:
     """Writes a trained model as the SavedModel `output/<version>/`, once a fresh process has verified it.
@@ -74,8 +74,6 @@ def export(
         tokenizer: how the signature `default` splits sentences: `"whitespace"`; `"penn"`; `"characters"`; or
             `"unicode"`, which needs tensorflow-text (`elmo-tf[text]`) here and in every program that loads the model.
             None: as the training text was split.
-        warm_text: a text file, one sentence per line; every sentence then starts from the average LSTM state after
-            its first 1,024 sentences instead of from zero.
         softmax: whether to export the softmax as well: the signature `score` then returns log-probabilities.
 
     Returns:
@@ -89,8 +87,8 @@ def export(
     """
     opened = open_workdir(workdir)
     if softmax and opened.vocabulary is None:
-        raise InputError(str(opened.path), "a model with a softmax", "one without")
-    bilm, progress = opened.trained(str(checkpoint))
+        raise InputError(str(opened.path), "this model has no softmax")
+    bilm, progress = checkpoints.restore(opened, str(checkpoint))
     _log.info("exporting the model of step %s", f"{progress.step:,}")
     words = opened.vocabulary
     return writing.export(
@@ -104,6 +102,5 @@ def export(
             "vocabulary": words and {"size": len(words), "sha256": words.sha256()},
         },
         tokenizer=opened.tokenizer if tokenizer is None else tokenizer,
-        warm_text=warm_text,
         vocabulary=words if softmax else None,
     )

@@ -3,21 +3,19 @@
 import dataclasses
 import functools
 import json
-import re
 import sys
 import typing
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta
 
 from elmo_tf.errors import InputError, suggestion
+from elmo_tf.files import json_file
 
 _Config = typing.TypeVar("_Config")
-_WHOLE = "configuration"  # the parameter of an error that is not about one key
+_WHOLE = "configuration"  # the subject of an error that is not about a single key
 _CHARACTERS = 261  # trained rows of the character table
 _MAX_LAYERS = 100
-_REMOVED = "train.accumulation_steps"  # which earlier versions stored, usually 1: no accumulation of gradients
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -27,28 +25,20 @@ Rate = Annotated[float, Meta(ge=0, lt=1)]
 _Filters = Annotated[tuple[tuple[Positive, Positive], ...], Meta(min_length=1)]
 
 
-def _types(config_class: type) -> dict[str, typing.Any]:
+def _types(config_class: type) -> dict[str, Any]:
     return {field.name: field.type for field in dataclasses.fields(config_class)}
 
 
-def _converted(name: str, value: typing.Any, kind: typing.Any) -> typing.Any:
+def _converted(name: str, value: Any, kind: Any) -> Any:
     """Returns `value` as the type of a field; JSON has no tuples and may write 3.0 as 3."""
     value = value.item() if hasattr(value, "item") else value  # a NumPy number
     if isinstance(value, int | float) and not abs(value) <= sys.float_info.max:  # or NaN
-        raise InputError(name, "a finite number", repr(value))
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        if typing.get_origin(kind) is Literal:
-            expected = f"one of {', '.join(typing.get_args(kind))}"
-        else:
-            # The message is like "Expected `array` of length 2, got 1 - at `$[0]`".
-            expected = re.sub(r", got \S+|Expected |`", "", str(error)).replace(" - at $", " at ")
-        raise InputError(name, expected, repr(value)) from None
+        raise InputError(name, "a finite number", value)
+    return json_file.convert(value, kind, name)
 
 
 class Checked:
-    """Base of dataclasses whose fields are checked against their types, `msgspec.Meta` included, when one is made."""
+    """Base of dataclasses whose fields are checked against their types, `msgspec.Meta` included, on construction."""
 
     def __post_init__(self) -> None:
         for name, kind in _types(type(self)).items():
@@ -56,7 +46,7 @@ class Checked:
 
     def _require(self, name: str, holds: bool, expected: str) -> None:
         if not holds:
-            raise InputError(name, expected, repr(getattr(self, name)))
+            raise InputError(name, expected, getattr(self, name))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,8 +128,8 @@ class TrainConfig(Checked):
     num_sampled: Count = 8192  # negatives per step and direction; 0, or over 3/4 of the vocabulary: the full softmax
     reset_rate: Rate = 0.0  # share of the windows starting with a sentence that get the zero state
     dropout_rate: Rate = 0.1  # share of every LSTM layer's input and of the softmax's that is set to 0
-    # number format of all matrix products but the full softmax's: "float32", "bfloat16", or "auto": chosen for this
-    # machine when the workdir is made, and kept in it
+    # number format of all matrix products but the full softmax's: "float32", "bfloat16", or "auto": bfloat16 if the
+    # hardware multiplies bfloat16 matrices, decided when the workdir is made, and kept in it
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
     # "normal", as in the released model; or "log_uniform": small, biases by word rank
     initial_softmax: Literal["normal", "log_uniform"] = "normal"
@@ -224,15 +214,15 @@ def with_paper_recipe(config: Config) -> Config:
     return dataclasses.replace(config, train=dataclasses.replace(config.train, **released))
 
 
-def keys(config_class: type = Config, prefix: str = "") -> dict[str, typing.Any]:
+def keys(config_class: type = Config, prefix: str = "") -> dict[str, Any]:
     """Returns every settable key, dotted, with its type: `{"train.epochs": int, ...}`."""
-    found: dict[str, typing.Any] = {}
+    types: dict[str, Any] = {}
     for name, kind in _types(config_class).items():
         if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-            found |= keys(kind, f"{prefix}{name}.")
+            types |= keys(kind, f"{prefix}{name}.")
         else:
-            found[prefix + name] = kind
-    return found
+            types[prefix + name] = kind
+    return types
 
 
 def override(config: _Config, assignments: typing.Iterable[str]) -> _Config:
@@ -248,9 +238,9 @@ def override(config: _Config, assignments: typing.Iterable[str]) -> _Config:
     for assignment in assignments:
         key, separator, text = assignment.partition("=")
         if not separator:
-            raise InputError("assignments", "key=value", repr(assignment))
+            raise InputError("assignments", f"{assignment!r} is not of the form key=value")
         if key not in known:
-            raise _unknown("assignments", key, known)
+            raise InputError("assignments", _unknown(key, known))
         try:
             value = json.loads(text)
         except ValueError:
@@ -262,24 +252,24 @@ def override(config: _Config, assignments: typing.Iterable[str]) -> _Config:
 
 def check_same_model(expected: Config, config: Config) -> None:
     """Raises `InputError`, naming the keys that differ, unless `config` has the model of `expected`."""
-
-    def value(one: Config, key: str) -> typing.Any:
-        return functools.reduce(getattr, key.split("."), one)
-
-    different = [key for key in keys(ModelConfig, "model.") if value(expected, key) != value(config, key)]
+    values = {key: (get(expected, key), get(config, key)) for key in keys(ModelConfig, "model.")}
+    different = {key: pair for key, pair in values.items() if pair[0] != pair[1]}
     if different:
-        wanted, given = (", ".join(f"{key}={value(one, key)}" for key in different) for one in (expected, config))
-        raise InputError("config", f"the same model, {wanted}", given)
+        stored, given = (", ".join(f"{key}={pair[side]}" for key, pair in different.items()) for side in (0, 1))
+        raise InputError("config", f"the same model, {stored}", given)
 
 
-def to_dict(config: typing.Any) -> dict:
+def get(config: Any, key: str) -> Any:
+    """Returns the value of a dotted key."""
+    return functools.reduce(getattr, key.split("."), config)
+
+
+def to_dict(config: Any) -> dict:
     """Returns nested plain dictionaries, ready for JSON and `from_dict`."""
     return json.loads(json.dumps(dataclasses.asdict(config)))
 
 
-def from_dict(
-    values: dict[str, typing.Any], config_class: type = Config, prefix: str = "", source: str | None = None
-) -> typing.Any:
+def from_dict(values: dict[str, Any], config_class: type = Config, prefix: str = "", source: str | None = None) -> Any:
     """Builds a config from nested dictionaries; a missing key has its default.
 
     Args:
@@ -296,12 +286,11 @@ def from_dict(
     except InputError as error:
         if source is None:
             raise
-        about = "" if error.subject == _WHOLE else f"{error.subject} to be "
-        found = (error.found,) if error.found else ()
-        raise InputError(source, about + error.problem, *found) from None
+        subject = source if error.subject == _WHOLE else f"{source}: {error.subject}"
+        raise error.about(subject) from None
 
 
-def check_complete(values: dict[str, typing.Any], source: str) -> None:
+def check_complete(values: dict[str, Any], source: str) -> None:
     """Raises `InputError` if the dictionary of a trained `Config`, in the file `source`, lacks a key of the model.
 
     The default value of such a key could mean another model. New keys of the recipe may be missing.
@@ -309,31 +298,27 @@ def check_complete(values: dict[str, typing.Any], source: str) -> None:
     for key in keys(ModelConfig):
         section, name = key.split(".")
         if name not in values.get("model", {}).get(section, {}):
-            raise InputError(source, f"the key model.{key}", "none")
+            raise InputError(source, f"no key model.{key}")
 
 
-def _built(values: typing.Any, config_class: type, prefix: str) -> typing.Any:
+def _built(values: Any, config_class: Any, prefix: str) -> Any:
     if not isinstance(values, dict):
         raise InputError(prefix.rstrip(".") or _WHOLE, "an object", repr(values))
     types, arguments = _types(config_class), {}
     for name, value in values.items():
-        if prefix + name == _REMOVED:
-            if value != 1:
-                raise InputError(_REMOVED, "1, because this version does not accumulate gradients", repr(value))
-            continue
         if name not in types:
-            raise _unknown(_WHOLE, prefix + name, keys(config_class, prefix))
-        if dataclasses.is_dataclass(types[name]):
-            arguments[name] = _built(value, types[name], f"{prefix}{name}.")
-        elif name != "eval_tokens" or value is not None:  # earlier versions stored null, which means the default now
-            arguments[name] = _converted(prefix + name, value, types[name])
+            raise InputError(_WHOLE, _unknown(prefix + name, keys(config_class, prefix)))
+        kind = types[name]
+        if dataclasses.is_dataclass(kind):
+            arguments[name] = _built(value, kind, f"{prefix}{name}.")
+        else:
+            arguments[name] = _converted(prefix + name, value, kind)
     try:
         return config_class(**arguments)
     except InputError as error:
-        raise InputError(prefix + error.subject, error.problem, error.found) from None
+        raise error.about(prefix + error.subject) from None
 
 
-def _unknown(parameter: str, key: str, known: typing.Iterable[str]) -> InputError:
-    if similar := suggestion(key, known):
-        return InputError(parameter, f"no setting {key!r}{similar}")
-    return InputError(parameter, f"no setting {key!r} (expected one of {', '.join(sorted(known))})")
+def _unknown(key: str, known: typing.Iterable[str]) -> str:
+    alternatives = suggestion(key, known) or f" (expected one of {', '.join(sorted(known))})"
+    return f"no setting {key!r}{alternatives}"

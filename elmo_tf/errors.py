@@ -38,10 +38,15 @@ class InputError(ValueError):
         self.subject = printable(subject)
         self.problem = problem
         self.found = found[0] if found else ""
-        self._arguments = (self.subject, problem, *found)
+        self._arguments: tuple = (self.subject, problem, *found)
 
     def __reduce__(self) -> tuple:
         return type(self), self._arguments
+
+    def about(self, subject: str) -> "InputError":
+        """Returns the same error about another subject, such as the key's whole path."""
+        _, problem, *found = self._arguments
+        return type(self)(subject, problem, *found)
 
     @classmethod
     def from_message(cls, message: str) -> "InputError":
@@ -75,6 +80,13 @@ def printable(text: str) -> str:
 def reason(error: BaseException) -> str:
     """Returns an error's message in one line, an `OSError`'s without its number and file."""
     return " ".join(str(getattr(error, "strerror", None) or error).split())
+
+
+def unreadable(path: object, error: OSError) -> InputError:
+    """Returns the error for a file that cannot be read."""
+    if isinstance(error, FileNotFoundError):
+        return InputError(str(path), "no such file")
+    return InputError(str(path), f"cannot be read ({reason(error)})")
 
 
 @contextlib.contextmanager

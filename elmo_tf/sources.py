@@ -167,13 +167,17 @@ class Workdir(Source):
         return {name: variable.numpy() for name, variable in relative_names(self.trainable_network()).items()}
 
     def trainable_network(self) -> "BiLM":
-        return open_workdir(self.name).trained_bilm(with_softmax=False)
+        from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - see the top
+
+        return checkpoints.restore(open_workdir(self.name), with_softmax=False)[0]
 
     def softmax(self) -> Softmax:
+        from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - see the top
+
         workdir = open_workdir(self.name)
         if workdir.vocabulary is None:
             return super().softmax()
-        softmax = workdir.trained_bilm().softmax
+        softmax = checkpoints.restore(workdir)[0].softmax
         return Softmax(softmax.kernel.numpy(), softmax.bias.numpy(), workdir.vocabulary)
 
 

@@ -62,7 +62,12 @@ def snapshot(folder: pathlib.Path) -> dict[str, bytes | None]:
 
 def about(path: str, expected: str) -> str:
     """Returns a pattern of an error about a file, which begins with its path."""
-    return rf"\S*{path}\S*: expected {expected}"
+    return says(path, f"expected {expected}")
+
+
+def says(path: str, problem: str) -> str:
+    """The same, of an error that says what is wrong."""
+    return rf"\S*{path}\S*: {problem}"
 
 
 PRESETS = "tiny, small, medium, original"
@@ -72,47 +77,49 @@ FINETUNE = "finetune --from trained --data records --workdir new/workdir"
 EVALUATE = "evaluate --data records --workdir"
 EXPORT = "export --workdir trained --output new/model"
 NEIGHBORS = "neighbors --model mine --input text.txt --word bank --sentence bank"
-OTHER_WORDS = "records made with the model's vocabulary "
+OTHER_WORDS = "these records have another vocabulary, of "
 
 WRONG = [
     (f"{PREPROCESS} missing.txt", about("missing.txt", "a file, folder or glob that matches files")),
     (f"{PREPROCESS} empty.txt", "--input: expected text, found no words"),
     (f"{PREPROCESS} text.txt --min-count 999", "--min-count: expected at most .*, found 999"),
     (TRAIN.replace("tiny", "tny"), f"--preset: no preset 'tny'; did you mean tiny\\? \\(expected one of {PRESETS}\\)$"),
-    (TRAIN.replace("--preset tiny", ""), f"--preset: expected one of {PRESETS} for a new workdir, found none"),
+    (TRAIN.replace("--preset tiny", ""), f"--preset: a new workdir needs a preset: {PRESETS}$"),
     (
         f"{TRAIN} --set train.learning_rat=1",
         r"--set: no setting 'train.learning_rat'; did you mean train.learning_rate\?$",
     ),
     (f"{TRAIN} --set train.lr=1", r"--set: no setting 'train.lr'; did you mean train.learning_rate\?$"),
-    (f"{TRAIN} --set train.epochs=many", "--set train.epochs: expected int, found 'many'"),
-    (f"{TRAIN} --patience 3", "--set train.patience: expected a held-out text with it, found none"),
-    (f"{TRAIN} --set model.lstm.units=1000000000", "--preset, --set: expected a model that fits into"),
+    (f"{TRAIN} --set train.epochs=many", '--set train.epochs: expected int, found "many"'),
+    (f"{TRAIN} --patience 3", "--set train.patience: it needs a held-out text$"),
+    (f"{TRAIN} --set model.lstm.units=1000000000", "--preset, --set: the model is too large: "),
     (f"{TRAIN} --gpus 99", r"--gpus: expected (different ones of the GPUs .*|a machine with a GPU), found '99'"),
     (
         "task ner predict --workdir w --input text.txt --gpus all",
         r"--gpus: expected (different ones of the GPUs .*|a machine with a GPU), found 'all'",
     ),
-    (TRAIN.replace("records", "missing"), about("missing", "a finished folder .* found no such folder")),
-    (f"{TRAIN} --heldout other", about("other", OTHER_WORDS)),
-    (f"{TRAIN} --heldout data", "data: expected a finished folder .* found no such folder"),
+    (TRAIN.replace("records", "missing"), says("missing", "no such folder$")),
+    (f"{TRAIN} --heldout other", says("other", OTHER_WORDS)),
+    (f"{TRAIN} --heldout data", "data: no such folder$"),
     (f"{PREPROCESS} text.txt output", "output: expected a file, folder or glob that matches files, found no such file"),
-    (TRAIN.replace("new/workdir", "other"), about("other", "a workdir of elmo-tf train, or a folder that is empty")),
+    (TRAIN.replace("new/workdir", "other"), says("other", "this folder has other files in it; give ")),
     (
         "train --data records --workdir trained --preset tiny",
         "--preset.*: expected the same model, .*units=24.* found .*units=512",
     ),
-    ("train --data records --workdir bad_config", "bad_config/config.json: expected JSON, found "),
-    (FINETUNE.replace("from trained", "from missing"), about("missing", "a workdir of elmo-tf train")),
-    (FINETUNE.replace("new/workdir", "trained"), about("trained", "another folder than the source, found the same")),
+    ("train --data records --workdir bad_config", "bad_config/config.json: not JSON: "),
+    (FINETUNE.replace("from trained", "from missing"), says("missing", "no such folder$")),
+    (FINETUNE.replace("new/workdir", "trained"), says("trained", "this is the folder of the source; give ")),
     (f"{FINETUNE} --set model.lstm.units=25", "--set: expected the same model, model.lstm.units=24, found .*units=25"),
-    (f"{EVALUATE} missing", about("missing", "a workdir of elmo-tf train, found no config.json in it")),
-    (f"{EVALUATE} trained --checkpoint best", "--checkpoint: expected an evaluation on held-out text for best"),
+    (f"{EVALUATE} missing", says("missing", "no such folder$")),
+    (
+        f"{EVALUATE} trained --checkpoint best",
+        "--checkpoint: .*trained has no evaluation on held-out text",
+    ),
     (f"{EVALUATE} trained --checkpoint 4", "--checkpoint: expected latest, best or one of the steps 3, found '4'"),
-    (f"{EVALUATE} untrained", about("untrained", "a workdir with a checkpoint")),
-    (f"{EVALUATE} trained --unigram other", about("other", OTHER_WORDS)),
+    (f"{EVALUATE} untrained", says("untrained", "this workdir has no checkpoint yet$")),
+    (f"{EVALUATE} trained --unigram other", says("other", OTHER_WORDS)),
     (f"{EXPORT} --gamma nan", "--gamma: expected a finite number, found nan"),
-    (f"{EXPORT} --warm-text missing.txt", about("missing.txt", "a text file")),
     (f"{EXPORT.replace('new/model', 'dangling')}", r"\S*dangling/1: a link to a place that does not exist"),
     ("dump-weights --workdir trained --output dangling", "dangling: a link to a place that does not exist"),
     ("import english --workdir dangling", "dangling: a link to a place that does not exist"),
@@ -148,7 +155,7 @@ WRONG = [
     ),
     (
         "import small --workdir new/w --gamma 2",
-        "--mix, --gamma, --tokenizer, --warm-text, --softmax: expected --output with settings .*, found --workdir al",
+        "--mix, --gamma, --tokenizer, --softmax: expected --output with settings .*, found --workdir alone",
     ),
     ("verify --model no_graph", r"\S*no_graph\S*: no model at this path .* \(expected a folder with saved_model.pb"),
 ]
@@ -177,7 +184,7 @@ def test_export_and_import_write_the_savedmodel_that_their_options_describe(
     values = published_files.options()
     options, weights = published_files.write_pair(tmp_path, values, published_files.draw_hdf5(values))
     source = "--workdir trained" if command == "export" else f"--options {options} --weights {weights}"
-    described = "--mix 0,1,2 --gamma 2 --tokenizer unicode --warm-text text.txt"
+    described = "--mix 0,1,2 --gamma 2 --tokenizer unicode"
     assert cli.main(f"{command} {source} --output {tmp_path}/model {described}".split()) == 0
     assert capsys.readouterr().out == f"{tmp_path}/model/1\n"
     provenance = json.loads((tmp_path / "model" / "1" / "assets" / "provenance.json").read_text())
@@ -185,7 +192,7 @@ def test_export_and_import_write_the_savedmodel_that_their_options_describe(
         words = {"size": len(workdir.vocabulary), "sha256": workdir.vocabulary.sha256()}
         expected = {"step": 3, "vocabulary": words}
         assert {name: provenance[name] for name in expected} == expected
-    assert (provenance["tokenizer"], provenance["initial_state"]["kind"]) == ("unicode", "warm")
+    assert provenance["tokenizer"] == "unicode"
     elmo = elmo_tf.load(tmp_path / "model")
     ((tokens, mixed),), ((_, layers),) = (elmo.encode(["the cat's mat"], one) for one in ("mix", "all"))
     assert tokens == ["the", "cat", "'s", "mat"]
@@ -236,7 +243,7 @@ def test_an_error_is_all_that_a_user_sees_and_needless_modules_are_not_loaded(pl
     command = f"{EVALUATE} bad_variables".split()
     done = run_python("-c", LOADED, *command, cwd=place, env={"TF_CPP_MIN_LOG_LEVEL": None}, check=False)
     assert (done.returncode, done.stdout) == (0, "1 True False False\n"), done.stderr
-    message = r"elmo-tf: error: .*/bad_variables/.*step-00000003: expected an intact checkpoint, found .*\n"
+    message = r"elmo-tf: error: .*/bad_variables/.*step-00000003: the checkpoint is damaged: .*\n"
     assert re.fullmatch(message, done.stderr), done.stderr
 
 

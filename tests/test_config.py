@@ -47,7 +47,7 @@ def test_json_brings_back_an_equal_config(name):
 
 
 def test_a_missing_key_has_its_default():
-    made = config.from_dict({"train": {"batch_size": 3, "eval_tokens": None}, "model": {"lstm": {"units": 600}}})
+    made = config.from_dict({"train": {"batch_size": 3}, "model": {"lstm": {"units": 600}}})
     assert made == config.Config(
         config.ModelConfig(lstm=config.LSTMConfig(units=600)), config.TrainConfig(batch_size=3)
     )
@@ -83,35 +83,32 @@ def test_a_wrong_value_is_refused_with_its_key(assignment, key):
 
 
 @pytest.mark.parametrize(
-    ("values", "key", "expected"),
+    ("values", "key", "problem"),
     [
-        ([], "", "an object, found []"),
-        ({"model": {"lstm": 3}}, "model.lstm", "an object, found 3"),
+        ([], "", "expected an object, found []"),
+        ({"model": {"lstm": 3}}, "model.lstm", "expected an object, found 3"),
         ({"model": {"cnn": {}}}, "", "no setting 'model.cnn' (expected one of model.char_cnn.activation, "),
         ({"train": {"sed": 1}}, "", "no setting 'train.sed'; did you mean train.seed?"),
-        ({"train": {"seed": "1"}}, "train.seed", "int, found '1'"),
-        ({"train": {"decay": "slow"}}, "train.decay", "one of none, linear, cosine, inverse_sqrt, found 'slow'"),
+        ({"train": {"seed": "1"}}, "train.seed", 'expected int, found "1"'),
         (
-            {"train": {"accumulation_steps": 2}},
-            "train.accumulation_steps",
-            "1, because this version does not accumulate gradients, found 2",
+            {"train": {"decay": "slow"}},
+            "train.decay",
+            'expected one of none, linear, cosine, inverse_sqrt, found "slow"',
         ),
         (
             {"model": {"char_cnn": {"filters": [[1, 0]]}}},
             "model.char_cnn.filters",
-            "int >= 1 at [0][1], found [[1, 0]]",
+            "expected [0][1] to be int >= 1, found 0",
         ),
     ],
 )
-def test_wrong_json_is_refused_with_its_key_and_its_file(values, key, expected):
+def test_wrong_json_is_refused_with_its_key_and_its_file(values, key, problem):
     with pytest.raises(InputError) as error:
         config.from_dict(values)
-    unknown = expected.startswith("no setting")
-    assert str(error.value).startswith(f"{key or 'configuration'}: {'' if unknown else 'expected '}{expected}")
+    assert str(error.value).startswith(f"{key or 'configuration'}: {problem}")
     with pytest.raises(InputError) as error:
         config.from_dict(values, source="a/config.json")
-    about = "" if unknown else f"expected {key and f'{key} to be '}"
-    assert str(error.value).startswith(f"a/config.json: {about}{expected}")
+    assert str(error.value).startswith(f"a/config.json: {key and f'{key}: '}{problem}")
 
 
 def test_a_config_made_in_a_program_is_checked_and_has_pythons_numbers():
@@ -129,7 +126,7 @@ def test_a_stored_config_has_every_key_of_its_model():
     for section, key in [("lstm", "model.lstm.units"), ("char_cnn", "model.char_cnn.filters")]:
         cut = json.loads(json.dumps(values))
         del cut["model"][section][key.split(".")[2]]
-        with pytest.raises(InputError, match=rf"^config.json: expected the key {key}, found none$"):
+        with pytest.raises(InputError, match=rf"^config.json: no key {key}$"):
             config.check_complete(cut, "config.json")
 
 

@@ -129,8 +129,10 @@ def test_elmo_itself_does_not_know_what_it_is_used_for():
 
 
 def test_what_only_several_workers_need_is_imported_where_there_are_several():
+    users = {module for module, imported in edges() if imported == "elmo_tf.training.several"}
+    assert users == {"elmo_tf.training.loop"}  # inside a function
     users = {module for module, imported in edges() if imported == "elmo_tf.training.workers"}
-    assert users == {"elmo_tf.cli.training", "elmo_tf.training.coordination"}  # both inside functions
+    assert users == {"elmo_tf.cli.training", "elmo_tf.training.several"}  # the first inside a function
 
 
 def test_layers_never_import_config():
@@ -143,7 +145,7 @@ LIGHT = (
     "elmo_tf.text.char_ids",
     "elmo_tf.text.vocabulary",
     "elmo_tf.records.record_folder",
-    "elmo_tf.records.windows",
+    "elmo_tf.records.wire",
     "elmo_tf.savedmodel.vector_files",
     "elmo_tf.workdir.folder",
     "elmo_tf.embedder",

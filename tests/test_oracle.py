@@ -13,7 +13,8 @@ from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import read_options
 from elmo_tf.reference import NumpyBiLM
 from elmo_tf.training import importing
-from elmo_tf.training.evaluation import check_records, evaluate
+from elmo_tf.training.evaluation import evaluate
+from elmo_tf.workdir import checkpoints
 from tests import checks
 from tests.helpers import slow, write_records
 from tests.published import published_files as files
@@ -80,8 +81,8 @@ def test_a_checkpoint_of_bilm_tf_has_the_perplexity_that_bilm_tf_found(imported,
     sentences = (CHECKPOINT / "heldout.txt").read_text("utf-8").splitlines()
     words = (CHECKPOINT / "vocab.txt").read_text("utf-8").split("\n")[3:-1]
     records = write_records(tmp_path / "records", sentences, words)
-    bilm = imported.trained_bilm()
-    check_records(imported, records)
+    bilm = checkpoints.restore(imported)[0]
+    imported.check_records(records)
     assert evaluate(bilm, records, batch_size=1).perplexity == pytest.approx(244.86818, abs=5e-4)
 
 

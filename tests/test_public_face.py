@@ -11,6 +11,7 @@ import pytest
 import elmo_tf
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.savedmodel import verification
+from elmo_tf.workdir import checkpoints
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids, run_python
 
@@ -59,8 +60,10 @@ def test_the_functions_compute_in_float32_under_any_dtype_policy_of_the_program(
         assert BiLM(MICRO).dtype_policy.name == "float32"
     finally:
         keras.config.set_dtype_policy("float32")
-    for variable, same in zip(trained.trained_bilm().variables, workdir.trained_bilm().variables, strict=True):
+    for variable, same in zip(
+        checkpoints.restore(trained)[0].variables, checkpoints.restore(workdir)[0].variables, strict=True
+    ):
         np.testing.assert_allclose(variable, same, **checks.TOLERANCE)
     layers = elmo_tf.load(path).encode(["a cat"], "all")[0].vectors
     ids = batch_char_ids([[b"a", b"cat"]])
-    np.testing.assert_allclose(layers[None], workdir.trained_bilm()(ids)[0], **checks.TOLERANCE)
+    np.testing.assert_allclose(layers[None], checkpoints.restore(workdir)[0](ids)[0], **checks.TOLERANCE)

@@ -16,6 +16,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.model.log_probs import word_log_probs
 from elmo_tf.savedmodel import verification
 from elmo_tf.text import char_ids
+from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks, float64
 from tests.helpers import slow
@@ -33,7 +34,7 @@ def model(workdir):
 def log_probs(workdir, sentences: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
     """The scores of sentences in NumPy float64."""
     opened = open_workdir(workdir)
-    weights = float64.weights_of(opened.trained_bilm())
+    weights = float64.weights_of(checkpoints.restore(opened)[0])
     found = []
     for sentence in sentences:
         tokens = [b"<S>", *sentence.encode().split(), b"</S>"]
@@ -83,7 +84,7 @@ def test_threads_that_score_at_once_from_the_start_get_the_same_and_read_the_sof
 
 
 def test_at_each_place_the_words_share_a_probability_of_one(workdir):
-    bilm = open_workdir(workdir).trained_bilm()
+    bilm = checkpoints.restore(open_workdir(workdir))[0]
     ids = char_ids.encode_tokens(SENTENCES[0].encode().split())[None]
     for place in range(6):
         found = word_log_probs(bilm, bilm.softmax, ids, place).numpy().astype(np.float64)

@@ -12,7 +12,7 @@ from elmo_tf.files.download import without_user
 from elmo_tf.text import tokenizers
 
 # Options of `_add_savedmodel_arguments` that are arguments of `writing.export`.
-_SETTINGS = ("mix", "gamma", "tokenizer", "warm_text")
+_SETTINGS = ("mix", "gamma", "tokenizer")
 _SOFTMAX = "also export the softmax, for the signature score"
 # The sources of `import`, each with the options that it needs and those that do not go with it.
 _SOURCES = {
@@ -81,11 +81,6 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
         "unicode have to import tensorflow_text first"
     )
     add("--tokenizer", choices=tokenizers.TOKENIZERS, default=not_given, help=help_text)
-    help_text = (
-        "typical sentences, one per line (the first 1,024 are read); each sentence then starts from the average LSTM "
-        "state after them instead of from zero"
-    )
-    add("--warm-text", default=not_given, metavar="FILE", help=help_text)
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -144,7 +139,7 @@ def _check_import(arguments: argparse.Namespace) -> None:
     if not needed <= set(given) or excluded & set(given) or not {"output", "workdir"} & set(given):
         raise InputError(source, f"{expected} with it", ", ".join(f"--{name}" for name in given) or "none")
     if arguments.output is None and (_settings(arguments) or arguments.softmax):
-        parameters = "mix, gamma, tokenizer, warm_text, softmax"
+        parameters = "mix, gamma, tokenizer, softmax"
         raise InputError(parameters, "--output with settings of a SavedModel", "--workdir alone; export later")
 
 

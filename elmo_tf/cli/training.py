@@ -91,7 +91,7 @@ def _train(arguments: argparse.Namespace) -> None:
     elif asked:
         config = asked
     else:
-        raise InputError("preset", f"one of {', '.join(config_lib.PRESETS)} for a new workdir", "none")
+        raise InputError("preset", f"a new workdir needs a preset: {', '.join(config_lib.PRESETS)}")
     loop.train(config, arguments.data, arguments.workdir, *_run(arguments))
     _say_what_is_next(arguments.workdir)
 
@@ -99,8 +99,8 @@ def _train(arguments: argparse.Namespace) -> None:
 def _finetune(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import finetuning
 
-    where = arguments.source, arguments.data, arguments.workdir
-    finetuning.finetune(*where, _assignments(arguments), *_run(arguments))
+    paths = arguments.source, arguments.data, arguments.workdir
+    finetuning.finetune(*paths, _assignments(arguments), *_run(arguments))
     _say_what_is_next(arguments.workdir)
 
 
@@ -120,17 +120,16 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf import api
     from elmo_tf.records import record_folder
     from elmo_tf.records.unigram import unigram_perplexity
-    from elmo_tf.training import evaluation
 
     unigram = None
     if arguments.unigram is not None:  # refused before the evaluation, which takes long
         unigram = record_folder.open_folder(arguments.unigram)
-        evaluation.check_records(open_workdir(arguments.workdir), unigram)
+        open_workdir(arguments.workdir).check_records(unigram)
     result = api.evaluate(arguments.workdir, arguments.data, arguments.checkpoint, arguments.batch_size)
-    found = dataclasses.asdict(result)
+    figures = dataclasses.asdict(result)
     if unigram is not None:
-        found["unigram_perplexity"] = unigram_perplexity(unigram, record_folder.open_folder(arguments.data))
-    print(json.dumps(found))
+        figures["unigram_perplexity"] = unigram_perplexity(unigram, record_folder.open_folder(arguments.data))
+    print(json.dumps(figures))
 
 
 def _assignments(arguments: argparse.Namespace) -> list[str]:

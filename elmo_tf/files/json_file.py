@@ -4,11 +4,12 @@ import json
 import os
 import pathlib
 import re
-from typing import Annotated, Any, TypeVar
+import typing
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, unreadable
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
@@ -25,7 +26,7 @@ def read(path: str | os.PathLike, kind: type[_Value]) -> _Value:
     try:
         content = pathlib.Path(path).read_bytes()
     except OSError as error:
-        raise InputError(str(path), "a JSON file", error.strerror) from None
+        raise unreadable(path, error) from None
     return parse(content, kind, str(path))
 
 
@@ -38,30 +39,44 @@ def parse(content: str | bytes, kind: type[_Value], source: str) -> _Value:
     try:
         value = json.loads(content)
     except RecursionError:
-        raise InputError(source, "JSON", "brackets nested too deeply") from None
+        raise InputError(source, "not JSON: brackets are nested too deeply") from None
     except ValueError as error:  # not UTF-8, not JSON, or a number of thousands of digits
-        raise InputError(source, "JSON", _one_line(str(error))) from None
+        raise InputError(source, f"not JSON: {_one_line(str(error))}") from None
+    return convert(value, kind, source)
+
+
+def convert(value: Any, kind: Any, source: str) -> Any:
+    """Returns a value of JSON as a `kind`: `msgspec.convert` with an `InputError`.
+
+    Args:
+        value: of dictionaries, lists, strings, numbers, booleans and None.
+        kind: the type.
+        source: the file or the setting that holds the value, the subject of the error.
+    """
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise InputError(source, *_misfit(str(error), value)) from None
+        raise _misfit(error, value, kind, source) from None
 
 
-def _misfit(message: str, value: Any) -> tuple[str, str]:
-    """Returns what was expected and found, from msgspec's "Expected `int` >= 0 - at `$.shards[0].bytes`"."""
-    what, _, place = message.replace("`", "").partition(" - at $")
-    place = place.removeprefix(".")
+def _misfit(error: msgspec.ValidationError, value: Any, kind: Any, source: str) -> InputError:
+    """Returns the error for msgspec's "Expected `int` >= 0, got `str` - at `$.shards[0].bytes`"."""
+    what, _, path = str(error).replace("`", "").partition(" - at $")
+    path = path.removeprefix(".")
     if missing := re.fullmatch("Object missing required field (.*)", what):
-        return f"the key {place}.{missing[1]}" if place else f"the key {missing[1]}", "none"
-    expected = (
-        what.removeprefix("Expected ").partition(", got ")[0] if what.startswith("Expected ") else "a valid value"
-    )
-    expected = f"{place} to be {expected}" if place else expected
-    if "[...]" in place:
-        return expected, "another value"  # msgspec does not say at which key
-    for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", place):
+        return InputError(source, f"no key {path}.{missing[1]}" if path else f"no key {missing[1]}")
+    if what.startswith("Expected "):
+        expected = what.removeprefix("Expected ").partition(", got ")[0]
+    elif not path and typing.get_origin(kind) is Literal:
+        expected = f"one of {', '.join(typing.get_args(kind))}"
+    else:
+        expected = "a valid value"
+    expected = f"{path} to be {expected}" if path else expected
+    if "[...]" in path:
+        return InputError(source, expected, "another value")  # msgspec does not say at which key
+    for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
         value = value[int(index)] if index else value[key]
-    return expected, _shown(value)
+    return InputError(source, expected, _shown(value))
 
 
 def _shown(value: Any) -> str:
@@ -69,7 +84,7 @@ def _shown(value: Any) -> str:
         return "an object"
     if type(value) is list:
         return f"a list of {len(value)}"
-    return _one_line(json.dumps(value))
+    return _one_line(json.dumps(value, default=repr))
 
 
 def _one_line(text: str) -> str:

@@ -1,1 +1,1 @@
-"""From a sentence on disk to a training window. Without TensorFlow, so that Beam workers start quickly."""
+"""From a sentence on disk to a training window. Beam's workers use `wire` and `record_folder`, without TensorFlow."""

@@ -50,16 +50,16 @@ class _Pool:
     def block(self, numbers: np.ndarray, vocab_size: int, max_chars_per_token: int) -> Block:
         """Returns the sentences with these numbers."""
         contents = [shard.content for shard in self._shards]
-        owners = self._owners(numbers).tolist()
-        places = zip(owners, self._starts[numbers].tolist(), self._ends[numbers].tolist(), strict=True)
-        records = [contents[owner][start:end] for owner, start, end in places]
+        shards = self._shard_of(numbers).tolist()
+        ranges = zip(shards, self._starts[numbers].tolist(), self._ends[numbers].tolist(), strict=True)
+        records = [contents[shard][start:end] for shard, start, end in ranges]
         try:
             return Block(records, vocab_size, max_chars_per_token)
         except examples.UnfitRecordError as error:
             number = numbers[error.number]
-            shard = self._shards[int(self._owners(number))]
+            path = self._shards[int(self._shard_of(number))].path
             offset = self._starts[number] - wire.HEADER_BYTES
-            raise InputError(str(shard.path), f"a sentence at byte {offset}", error.found) from None
+            raise InputError(str(path), f"the record at byte {offset} is not a sentence: {error.problem}") from None
 
     def split(self, order: np.ndarray) -> list[np.ndarray]:
         """Splits an order of record numbers into blocks."""
@@ -67,17 +67,17 @@ class _Pool:
         block = np.maximum.accumulate(np.arange(len(order)) // _BLOCK_SENTENCES + size // _BLOCK_BYTES)
         return np.split(order, np.flatnonzero(np.diff(block)) + 1)
 
-    def _owners(self, numbers: np.ndarray) -> np.ndarray:
-        """Returns the shard of each record."""
+    def _shard_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Returns the index of each record's shard."""
         return np.searchsorted(self._before, numbers, side="right") - 1
 
 
 def read_epoch(
     records: record_folder.Records, seed: int | None, epoch: int, start: int, max_chars_per_token: int
 ) -> Iterator[Block]:
-    """Yields the sentences of an epoch in its order, which `seed` and `epoch` decide, without the first `start` ones.
+    """Yields the sentences of an epoch from number `start` on, in the order that `seed` and `epoch` determine.
 
-    Without a seed, it is the order of the files.
+    Without a seed, that is the order of the files.
 
     Raises:
         InputError: naming shard and byte, if a record is damaged or is not a sentence of the folder's vocabulary.
@@ -103,5 +103,5 @@ def read_epoch(
 def _load(path: pathlib.Path, num_sentences: int) -> record_folder.Shard:
     shard = record_folder.load_shard(path)
     if len(shard.starts) != num_sentences:
-        raise InputError(str(path), f"{num_sentences} sentences, as in info.json", len(shard.starts))
+        raise InputError(str(path), f"it has {len(shard.starts)} sentences, not the {num_sentences} of info.json")
     return shard

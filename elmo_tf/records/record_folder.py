@@ -4,6 +4,7 @@ One `tf.train.Example` per sentence: `token_ids` (int64 list, with `<S>` and `</
 each inner token, end to end) and `char_lengths` (bytes: one uint8 per token). Any TFRecord reader can read the shards.
 """
 
+import hashlib
 import os
 import pathlib
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 import numpy as np
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, unreadable
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
 from elmo_tf.records import wire
@@ -22,13 +23,13 @@ FORMAT_VERSION = 1
 INFO_FILE = "info.json"
 VOCABULARY_FILE = "vocab.txt"
 MARKER_FILE = "_SUCCESS"  # written last: a folder without it is not finished
-# What `shard_name` returns.
+# As `shard_name` returns them.
 ShardName = Annotated[str, msgspec.Meta(pattern=r"\Ashard-[0-9]+-of-[0-9]+\.tfrecord\Z")]
 _Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
 class ShardInfo(msgspec.Struct, frozen=True):
-    """What `info.json` says of a shard."""
+    """A shard in `info.json`."""
 
     name: ShardName
     sentences: Count
@@ -37,7 +38,7 @@ class ShardInfo(msgspec.Struct, frozen=True):
 
 
 class VocabularyInfo(msgspec.Struct, frozen=True):
-    """What `info.json` says of the vocabulary."""
+    """The vocabulary in `info.json`."""
 
     sha256: _Sha256
 
@@ -66,6 +67,16 @@ class Records(NamedTuple):
         """The TFRecord files, in order."""
         return [self.path / shard.name for shard in self.info.shards]
 
+    @property
+    def num_tokens(self) -> int:
+        """The tokens that each direction predicts in an epoch: the words, and a boundary for each sentence."""
+        return self.info.tokens + self.info.sentences
+
+    def text_id(self, *numbers: int) -> str:
+        """Returns a checksum of the text and of the given numbers."""
+        digests = [shard.sha256 for shard in self.info.shards]
+        return hashlib.sha256(" ".join([*digests, *map(str, numbers)]).encode()).hexdigest()
+
 
 def shard_name(number: int, count: int) -> str:
     """Returns the file name of shard `number` of `count`."""
@@ -85,28 +96,28 @@ def open_folder(path: str | os.PathLike) -> Records:
     """
     folder = pathlib.Path(path)
     if not (folder / MARKER_FILE).is_file():
-        found = "a file" if folder.is_file() else "no such folder"
-        if folder.is_dir():
-            found = f"no {MARKER_FILE} marker in it"
-        raise InputError(str(folder), "a finished folder of elmo-tf preprocess", found)
+        if not folder.exists():
+            raise InputError(str(folder), "no such folder")
+        raise InputError(str(folder), f"not a finished folder of elmo-tf preprocess: it has no {MARKER_FILE} marker")
     file = folder / INFO_FILE
     info = json_file.read(file, Info)
     in_shards = sum(shard.sentences for shard in info.shards)
     if in_shards != info.sentences:
-        raise InputError(str(file), f"shards with {info.sentences} sentences in all", in_shards)
+        raise InputError(str(file), f"the shards have {in_shards} sentences in all, not {info.sentences}")
     source = folder / VOCABULARY_FILE
     try:
         content = source.read_bytes()
     except OSError as error:
-        raise InputError(str(source), "a vocabulary", error.strerror) from None
+        raise unreadable(source, error) from None
     vocabulary = vocabulary_lib.from_bytes(content, str(source))
     if vocabulary.sha256() != info.vocabulary.sha256:
-        raise InputError(str(source), f"the vocabulary that {INFO_FILE} describes", "another one")
+        raise InputError(str(source), f"not the vocabulary that {INFO_FILE} describes")
     records = Records(folder.absolute(), info, vocabulary)  # the current folder may change
     for shard, described in zip(records.shards, info.shards, strict=True):
-        size = shard.stat().st_size if shard.exists() else None
-        if size != described.bytes:
-            raise InputError(str(shard), f"{described.bytes} bytes", size)
+        if not shard.exists():
+            raise InputError(str(shard), "no such file")
+        if (size := shard.stat().st_size) != described.bytes:
+            raise InputError(str(shard), f"{size:,} bytes, not the {described.bytes:,} of {INFO_FILE}")
     return records
 
 
@@ -120,7 +131,7 @@ class Shard(NamedTuple):
 
 
 def load_shard(path: str | os.PathLike) -> Shard:
-    """Returns a TFRecord file's bytes and where its records are in them; raises `InputError` if it is damaged."""
+    """Returns a TFRecord file's bytes and the position of each record; raises `InputError` if it is damaged."""
     content = pathlib.Path(path).read_bytes()
     ends = np.fromiter(_ends(content, path), np.int64)
     starts = np.append(0, ends + wire.CHECKSUM_BYTES)[:-1] + wire.HEADER_BYTES
@@ -140,9 +151,9 @@ def _ends(content: bytes, path: str | os.PathLike) -> Iterator[int]:
         start = position + wire.HEADER_BYTES
         length = int.from_bytes(content[position : position + 8], "little")
         if content[position:start] != wire.frame_header(length):
-            raise InputError(str(path), f"a TFRecord at byte {position}", "damaged data")
+            raise InputError(str(path), f"no TFRecord at byte {position}: the file is damaged")
         end = start + length
         if wire.masked_crc(content[start:end]) != content[end : end + wire.CHECKSUM_BYTES]:
-            raise InputError(str(path), f"an intact TFRecord at byte {position}", "a wrong checksum")
+            raise InputError(str(path), f"damaged: the TFRecord at byte {position} has a wrong checksum")
         yield end
         position = end + wire.CHECKSUM_BYTES

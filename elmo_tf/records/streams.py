@@ -1,6 +1,6 @@
 """Assigns sentences to streams, the rows of the batch: a stream that runs out gets the next sentence.
 
-A place in a stream is the number of tokens before it since the iteration began.
+A position in a stream is the number of tokens before it since the iteration began.
 """
 
 from collections.abc import Iterator
@@ -11,17 +11,25 @@ import numpy as np
 from elmo_tf.records.blocks import Block
 
 
+class EpochBlock(NamedTuple):
+    """A block of an epoch's sentences."""
+
+    epoch: int
+    sentences_before: int  # of the epoch, before this block
+    block: Block
+
+
 class Part(NamedTuple):
     """Sentences of one block, and their streams."""
 
     block: Block
-    numbers: np.ndarray  # int64 (n,), which sentences of the block
-    streams: np.ndarray  # int64 (n,), the stream of each
-    begins: np.ndarray  # int64 (n,), the place of each sentence's first token
+    numbers: np.ndarray  # int64 (num_sentences,), which sentences of the block
+    streams: np.ndarray  # int64 (num_sentences,), the stream of each
+    begins: np.ndarray  # int64 (num_sentences,), the position of each sentence's first token
 
     @property
     def ends(self) -> np.ndarray:
-        """The place after each last token; only one of <S> and </S> is an input."""
+        """The position after each last token; only one of <S> and </S> is an input."""
         return self.begins + self.block.num_tokens[self.numbers] - 1
 
     def cut(self, start: int, end: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -33,57 +41,63 @@ class Part(NamedTuple):
         """
         begins = np.maximum(self.begins, start)
         counts = np.minimum(self.ends, end) - begins
-        of = np.repeat(np.arange(len(counts)), counts)
-        step = np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
-        places = (self.streams * (end - start) + begins - start)[of] + step
-        used = (begins - self.begins)[of] + step
-        return places, self.block.first[self.numbers][of] + used, self.block.last[self.numbers][of] - used
+        sentence = np.repeat(np.arange(len(counts)), counts)  # of each token
+        step = np.arange(len(sentence)) - (np.cumsum(counts) - counts)[sentence]
+        indices = (self.streams * (end - start) + begins - start)[sentence] + step
+        consumed = (begins - self.begins)[sentence] + step
+        first, last = self.block.first[self.numbers][sentence], self.block.last[self.numbers][sentence]
+        return indices, first + consumed, last - consumed
 
     def after(self, end: int) -> "Part":
         """Returns the sentences that continue after `end`."""
-        chosen = self.ends > end
-        return Part(self.block, self.numbers[chosen], self.streams[chosen], self.begins[chosen])
+        return self._where(self.ends > end)
 
     def among(self, streams: range) -> "Part":
         """Returns the sentences of these streams, with the streams renumbered from 0."""
-        chosen = (self.streams >= streams.start) & (self.streams < streams.stop)
-        return Part(self.block, self.numbers[chosen], self.streams[chosen] - streams.start, self.begins[chosen])
+        chosen = self._where((self.streams >= streams.start) & (self.streams < streams.stop))
+        return chosen._replace(streams=chosen.streams - streams.start)
 
     def join(self, other: "Part") -> "Part":
         """Returns these sentences followed by `other`, of the same block."""
         return Part(self.block, *(np.concatenate(pair) for pair in zip(self[1:], other[1:], strict=True)))
+
+    def _where(self, chosen: np.ndarray) -> "Part":
+        return Part(self.block, *(array[chosen] for array in self[1:]))
 
 
 class Streams:
     """All streams, filled as far as needed.
 
     Args:
-        blocks: sentences; each block with its epoch and the number of the epoch's sentences before it.
+        blocks: the sentences to assign.
         count: number of streams.
         parts: the sentences that the streams start in.
+
+    Attributes:
+        assigned: the epoch of the last assigned sentence, and how many sentences of that epoch are assigned; None: no
+            sentence yet.
     """
 
-    def __init__(self, blocks: Iterator[tuple[int, int, Block]], count: int, parts: list[Part]):
-        # Epoch of the last assigned sentence, and how many sentences of that epoch are assigned.
-        self.dealt: tuple[int, int] | None = None
+    def __init__(self, blocks: Iterator[EpochBlock], count: int, parts: list[Part]):
+        self.assigned: tuple[int, int] | None = None
         self._blocks = blocks
         self._parts = parts
         self._ends = [0] * count
         for part in parts:
             for stream, end in zip(part.streams.tolist(), part.ends.tolist(), strict=True):
                 self._ends[stream] = end
-        # The current block, and the lengths of its remaining sentences, the next one last.
-        self._opened: tuple[int, int, Block] | None = None
-        self._lengths: list[int] = []
+        self._current: EpochBlock | None = None
+        self._lengths: list[int] = []  # of the current block's unassigned sentences, the next sentence last
 
     def fill(self, end: int) -> list[Part]:
         """Assigns sentences until no stream ends before `end`, or none remain; returns the sentences of all streams.
 
         The first stream takes what it needs, then the second, and so on.
         """
-        streams, begins = [], []
-        for stream, place in enumerate(self._ends):
-            begin = place
+        streams: list[int] = []
+        begins: list[int] = []
+        for stream, stream_end in enumerate(self._ends):
+            begin = stream_end
             while begin < end:
                 if not self._lengths:
                     self._add(streams, begins)
@@ -97,31 +111,36 @@ class Streams:
         self._add(streams, begins)
         return self._parts
 
-    def leave(self, end: int) -> tuple[tuple[bytes, int] | None, ...]:
-        """Drops the sentences before `end`; returns each stream's record there and how many of its tokens are used."""
-        self._parts = [left for part in self._parts if len((left := part.after(end)).numbers)]
-        rows = [None] * len(self._ends)
+    def drop_before(self, end: int) -> tuple[tuple[bytes, int] | None, ...]:
+        """Forgets the sentences that end at `end` or before.
+
+        Returns:
+            for each stream, its record at `end` and how many of the record's tokens come before; None: no record.
+        """
+        remaining = (part.after(end) for part in self._parts)
+        self._parts = [part for part in remaining if len(part.numbers)]
+        rows: list[tuple[bytes, int] | None] = [None] * len(self._ends)
         for block, numbers, streams, begins in self._parts:
             for number, stream, used in zip(numbers.tolist(), streams.tolist(), (end - begins).tolist(), strict=True):
                 rows[stream] = block.records[number], used
         return tuple(rows)
 
     def _add(self, streams: list[int], begins: list[int]) -> None:
-        """Adds the newly assigned sentences to the parts."""
-        if not streams:
+        """Adds newly assigned sentences, the last ones taken from the current block, to the parts."""
+        if self._current is None or not streams:
             return
-        epoch, before, block = self._opened
+        epoch, sentences_before, block = self._current
         count = len(block.records) - len(self._lengths)
-        self.dealt = epoch, before + count
+        self.assigned = epoch, sentences_before + count
         part = Part(block, np.arange(count - len(streams), count), np.array(streams), np.array(begins))
         if self._parts and self._parts[-1].block is block:
             part = self._parts.pop().join(part)
         self._parts.append(part)
 
     def _open(self) -> bool:
-        """Opens the next block; returns whether there is one."""
+        """Makes the next block the current one; returns whether there is one."""
         following = next(self._blocks, None)
         if following is not None:
-            self._opened = following
-            self._lengths = (following[2].num_tokens - 1).tolist()[::-1]
+            self._current = following
+            self._lengths = (following.block.num_tokens - 1).tolist()[::-1]
         return following is not None

@@ -8,8 +8,8 @@ each from its end.
 import collections
 import concurrent.futures
 import itertools
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,7 +18,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files.json_file import Count
 from elmo_tf.records import examples, record_folder
 from elmo_tf.records.blocks import Block, read_epoch
-from elmo_tf.records.streams import Part, Streams
+from elmo_tf.records.streams import EpochBlock, Part, Streams
 from elmo_tf.text import char_ids as char_ids_lib
 
 _WAIT_SECONDS = 0.1  # between two checks whether to keep waiting
@@ -40,7 +40,7 @@ class Window(NamedTuple):
     def of(cls, char_ids: np.ndarray, token_ids: np.ndarray, targets: np.ndarray, mask: np.ndarray) -> "Window":
         """Returns the window of inputs and targets; a first dimension of 2 is the direction, forward first.
 
-        Distinct tokens are found here, before the step: a graph would need strings for it, which GPUs do not support.
+        Distinct tokens are looked up here, before the step: in a graph that needs strings, which GPUs do not support.
 
         Args:
             char_ids: uint16 `(2, batch_size, unroll_steps, max_chars_per_token)`, contiguous.
@@ -49,10 +49,10 @@ class Window(NamedTuple):
             mask: bool `(batch_size, unroll_steps)`.
         """
         rows = char_ids.reshape(-1, char_ids.shape[-1])
-        distinct, places = char_ids_lib.distinct_rows(rows)
+        distinct, indices = char_ids_lib.distinct_rows(rows)
         table = np.zeros(rows.shape, np.int32)
         table[: len(distinct)] = distinct
-        forward, backward = places.reshape(targets.shape)
+        forward, backward = indices.reshape(targets.shape)
         return cls(table, forward, token_ids, targets[0], backward, targets[1], mask)
 
     def part(self, start: int, stop: int) -> "Window":
@@ -123,8 +123,8 @@ class Windows:
             if not parts:
                 return
             window = self._cut(parts, end)
-            epoch, sentence = streams.dealt or (epoch, sentence)
-            yield window, Position(epoch, sentence, streams.leave(end))
+            epoch, sentence = streams.assigned or (epoch, sentence)
+            yield window, Position(epoch, sentence, streams.drop_before(end))
 
     def _cut(self, parts: list[Part], end: int) -> Window:
         """Returns the window of the streams `rows` up to `end`."""
@@ -133,21 +133,22 @@ class Windows:
         token_ids, targets = np.zeros(size, np.int32), np.zeros((2, size), np.int32)
         mask = np.zeros(size, bool)
         if len(self.rows) < self.batch_size:
-            parts = [chosen for part in parts if len((chosen := part.among(self.rows)).numbers)]
+            own = (part.among(self.rows) for part in parts)
+            parts = [part for part in own if len(part.numbers)]
         for part in parts:
-            places, *sources = part.cut(end - self.unroll_steps, end)
-            mask[places] = True
-            token_ids[places] = part.block.token_ids[sources[0]]
+            indices, *sources = part.cut(end - self.unroll_steps, end)
+            mask[indices] = True
+            token_ids[indices] = part.block.token_ids[sources[0]]
             for direction, source, step in zip((0, 1), sources, (1, -1), strict=True):
-                char_ids_lib.put_rows(char_ids[direction], places, part.block.words.char_ids(source))
-                targets[direction, places] = part.block.token_ids[source + step]
+                char_ids_lib.put_rows(char_ids[direction], indices, part.block.words.char_ids(source))
+                targets[direction, indices] = part.block.token_ids[source + step]
         by_token = char_ids.reshape(*shape, self.max_chars_per_token)
         return Window.of(by_token, token_ids.reshape(shape[1:]), targets.reshape(shape), mask.reshape(shape[1:]))
 
     def _resumed(self) -> list[Part]:
         """Returns the sentences that the streams of the position are in the middle of."""
         if len(self._position.rows) != self.batch_size:
-            raise InputError("position", f"{self.batch_size} streams", len(self._position.rows))
+            raise InputError("position", f"{len(self._position.rows)} streams, not {self.batch_size}")
         rows = [(*row, stream) for stream, row in enumerate(self._position.rows) if row]
         if not rows:
             return []
@@ -155,28 +156,30 @@ class Windows:
         try:
             block = Block(list(records), len(self.records.vocabulary), self.max_chars_per_token)
         except examples.UnfitRecordError as error:
-            stream = streams[error.number]
-            raise InputError("position", f"a sentence in stream {stream}", error.found) from None
-        for stream, taken, length in zip(streams, used, block.num_tokens.tolist(), strict=True):
-            if not taken < length - 1:
-                expected = f"fewer than {length - 1} tokens used in stream {stream}, as its sentence has"
-                raise InputError("position", expected, taken)
+            problem = f"the record of stream {streams[error.number]} is not a sentence: {error.problem}"
+            raise InputError("position", problem) from None
+        for stream, consumed, length in zip(streams, used, block.num_tokens.tolist(), strict=True):
+            if consumed >= length - 1:
+                problem = f"stream {stream} has used {consumed} tokens of a sentence that has {length - 1}"
+                raise InputError("position", problem)
         return [Part(block, np.arange(len(rows)), np.array(streams), -np.array(used))]
 
-    def _blocks(self) -> Iterator[tuple[int, int, Block]]:
-        """Yields the remaining sentences, each block with its epoch and the number of sentences before it."""
+    def _blocks(self) -> Iterator[EpochBlock]:
+        """Yields the remaining sentences."""
         epoch, start = self._position.epoch, self._position.sentence
         while self.epochs is None or epoch < self.epochs:
             first = start
             for block in read_epoch(self.records, self.seed, epoch, start, self.max_chars_per_token):
-                yield epoch, start, block
+                yield EpochBlock(epoch, start, block)
                 start += len(block.records)
             if start == first == 0:
-                raise InputError(str(self.records.path), "at least one sentence", "none")
+                raise InputError(str(self.records.path), "no sentences")
             epoch, start = epoch + 1, 0
 
 
-def prefetch(items: Iterator, depth: int = 4, interrupted: Callable[[], bool] = lambda: False) -> Iterator:
+def prefetch(
+    items: Iterator, depth: int = 4, interrupted: Callable[[], bool] = lambda: False
+) -> Generator[Any, None, None]:
     """Yields `items`, computed up to `depth` ahead in another thread; an exception there is raised here.
 
     `interrupted` is called while the next item is not ready; once it returns True, the iteration ends.

@@ -1,6 +1,6 @@
 """The list of a SavedModel's files, with sizes and SHA-256: an export writes it, opening the model compares it.
 
-It finds damaged and lost files. It does not protect from an attacker, who can change the list as well.
+It shows damaged and lost files. It does not protect from an attacker, who can change the list as well.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from elmo_tf.savedmodel import contract
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """What the list says about a file."""
+    """A file in the list."""
 
     bytes: Count
     sha256: str
@@ -44,25 +44,25 @@ def check(savedmodel: pathlib.Path, thorough: bool = False) -> dict[str, Listed]
     """
     file = savedmodel / contract.CHECKSUMS_FILE
     if not file.exists():
-        raise InputError(str(savedmodel), f"the file {contract.CHECKSUMS_FILE} of elmo-tf export", "none")
+        raise InputError(str(savedmodel), f"not an export of elmo-tf: it has no {contract.CHECKSUMS_FILE}")
     listed = json_file.read(file, dict[str, Listed])
     for name, about in listed.items():
         path = savedmodel / name
         if not path.is_file():
-            raise InputError(str(savedmodel), f"the file {name}", "none")
+            raise InputError(str(savedmodel), f"{name} is missing")
         if (size := path.stat().st_size) != about.bytes:
-            raise InputError(str(path), f"{about.bytes} bytes", size)
-        if thorough and (digest := _sha256(path)) != about.sha256:
-            raise InputError(str(path), f"SHA-256 {about.sha256}", digest)
+            raise InputError(str(path), f"damaged: {size:,} bytes, not {about.bytes:,}")
+        if thorough and _sha256(path) != about.sha256:
+            raise InputError(str(path), f"damaged: its SHA-256 is not that of {contract.CHECKSUMS_FILE}")
     if thorough and (unknown := [name for name in _names(savedmodel) if name not in listed]):
-        raise InputError(str(savedmodel), f"only files that are listed in {contract.CHECKSUMS_FILE}", unknown[0])
+        raise InputError(str(savedmodel), f"{unknown[0]} is not listed in {contract.CHECKSUMS_FILE}")
     return listed
 
 
 def _names(folder: pathlib.Path) -> list[str]:
     """Returns the sorted paths of all files in the folder except the list, relative to it."""
-    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
-    return sorted(name for name in found if name != contract.CHECKSUMS_FILE)
+    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
+    return sorted(name for name in names if name != contract.CHECKSUMS_FILE)
 
 
 def _sha256(path: pathlib.Path) -> str:

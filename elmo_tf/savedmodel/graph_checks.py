@@ -26,10 +26,10 @@ def checked_tokens(tokens: tf.Tensor, sequence_len: tf.Tensor) -> tuple[tf.Tenso
     with tf.control_dependencies([rank, _assert_rank("sequence_len", len_shape, "[batch]", 1)]):
         batch_size, max_length, num_lengths = shape[0], shape[1], len_shape[0]
     wrong = tf.boolean_mask(sequence_len, (sequence_len < 0) | (sequence_len > max_length))
-    one_each = "sequence_len: expected {} lengths, one for each row of tokens, found {}"
+    per_row = "sequence_len: expected {} lengths, one for each row of tokens, found {}"
     in_range = "sequence_len: expected lengths from 0 to {}, found {}"
     checks = [
-        _assert(tf.equal(num_lengths, batch_size), one_each, batch_size, num_lengths),
+        _assert(tf.equal(num_lengths, batch_size), per_row, batch_size, num_lengths),
         _assert(tf.equal(tf.size(wrong), 0), in_range, max_length, wrong[:1]),
     ]
     with tf.control_dependencies(checks):
@@ -59,20 +59,6 @@ def checked_char_ids(ids: tf.Tensor, max_chars_per_token: int) -> tf.Tensor:
     ]
     with tf.control_dependencies(checks):
         return tf.identity(ids)
-
-
-def checked_states(states: dict[str, tf.Tensor], batch_size: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Returns float32 `(batch, width)` states by name after checking that each has one row a sentence, or one row."""
-    checked = {}
-    for name, state in states.items():
-        shape, width = _shape(state), state.shape[1]
-        with tf.control_dependencies([_assert_rank(name, shape, f"[batch, {width}]", 2)]):
-            rows = tf.equal(shape[0], batch_size) | tf.equal(shape[0], 1)
-            expected = f"{name}: expected shape [{{}}, {width}] or [1, {width}], found {{}}"
-            check = _assert(rows & tf.equal(shape[1], width), expected, batch_size, shape)
-        with tf.control_dependencies([check]):
-            checked[name] = tf.broadcast_to(state, [batch_size, width])
-    return checked
 
 
 def _shape(values: tf.Tensor) -> tf.Tensor:

@@ -1,33 +1,62 @@
-"""A few sentences and their vectors, kept in the SavedModel, which `elmo-tf verify` compares on any machine."""
+"""Sample calls of a SavedModel's signatures, kept in its folder; `elmo-tf verify` repeats them on any machine.
+
+The file has the arrays `tolerance` and `tokenizer`, and `SIGNATURE/inputs/NAME` and `SIGNATURE/outputs/NAME` for every
+input and output of every signature.
+"""
 
 import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from elmo_tf.savedmodel import contract
+from elmo_tf.text import in_graph
 
-_SENTENCES = ("A bank of the river .", "The bank lends money .", "", "naïve 日 本")
+SENTENCES = (b"A bank of the river .", b"The bank lends money .", b"", "naïve 日 本".encode())
 # Largest difference, relative to the largest value: another processor may add float32 numbers in another order.
 TOLERANCE = 1e-5
 
-
-def sentences(tokenizer: str) -> list[bytes]:
-    """Returns the sentences for a model with this tokenizer, which splits them at white space only."""
-    texts = [" ".join(text.replace(" ", "")) for text in _SENTENCES] if tokenizer == "characters" else _SENTENCES
-    return [text.encode() for text in texts]
+Inputs = dict[str, tf.Tensor]
 
 
-def write(folder: pathlib.Path, root: tf.train.Checkpoint, tokenizer: str) -> None:
-    """Writes the sentences, and the outputs of `root` for them, into the SavedModel in `folder`."""
-    texts = np.array(sentences(tokenizer))
-    strings = tf.constant(texts)
-    with tf.device("CPU:0"):  # a GPU may use TF32, too coarse to verify
-        outputs = root.default(strings)
-        scores = root.score(strings) if hasattr(root, contract.SCORE) else {}
-    fields = dict(zip(contract.SAMPLE_FIELDS, (texts, tokenizer, TOLERANCE), strict=True))
-    fields |= {name: outputs[name] for name in contract.SAMPLED_OUTPUTS}
-    fields |= {name: scores[name] for name in contract.SCORE_OUTPUTS if scores}
+def inputs(sentences: tuple[bytes, ...], max_chars_per_token: int) -> dict[str, Inputs]:
+    """Returns the sentences, split at white space, as inputs of every signature of an exported biLM."""
+    strings = tf.constant(sentences)
+    tokens, lengths = in_graph.split(strings)
+    ids = in_graph.encode_tokens(tokens, lengths, max_chars_per_token)
+    forms = {"strings": strings, "tokens": tokens, "sequence_len": lengths, "char_ids": ids}
+    functions = {**contract.SIGNATURES, contract.SCORE: "default"}
+    return {
+        signature: {name: forms[name] for name in contract.FUNCTIONS[function]}
+        for signature, function in functions.items()
+    }
+
+
+def write(
+    folder: pathlib.Path,
+    signatures: Mapping[str, Callable[..., Mapping[str, tf.Tensor]]],
+    inputs: Mapping[str, Inputs],
+    tokenizer: str = "whitespace",
+) -> None:
+    """Calls each signature with its inputs, and writes inputs and outputs into the SavedModel in `folder`.
+
+    Args:
+        folder: the version's folder.
+        signatures: the functions before they were saved, by signature.
+        inputs: each signature's inputs.
+        tokenizer: of the model; with "unicode", loading the model needs tensorflow-text.
+    """
+    arrays: dict[str, Any] = {"tolerance": np.array(TOLERANCE), "tokenizer": np.array(tokenizer)}
+    for signature, function in signatures.items():
+        with tf.device("CPU:0"):  # a GPU may use TF32, too coarse to verify
+            outputs = function(**inputs[signature])
+        for kind, tensors in (("inputs", inputs[signature]), ("outputs", outputs)):
+            for name, tensor in tensors.items():
+                value = tensor.numpy()
+                # An array of Python objects would be pickled.
+                arrays[f"{signature}/{kind}/{name}"] = value.astype("S") if value.dtype == object else value
     path = folder / contract.SAMPLE_VECTORS_FILE
     path.parent.mkdir(exist_ok=True)
-    np.savez_compressed(path, **fields)
+    np.savez_compressed(path, **arrays)

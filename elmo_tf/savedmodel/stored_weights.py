@@ -73,13 +73,12 @@ def _read(folder: pathlib.Path, variables: dict[str, keras.Variable]) -> None:
         for name, variable in variables.items():
             value = reader.get_tensor(by_name[name].attributes[0].checkpoint_key)
             if (value.shape, value.dtype) != (variable.shape, variable.dtype):
-                found, needed = f"{value.dtype} {value.shape}", f"{variable.dtype} {variable.shape}"
-                raise ValueError(f"{name}, {found}, not {needed}")
+                stored, needed = f"{value.dtype} {value.shape}", f"{variable.dtype} {variable.shape}"
+                raise ValueError(f"{name} is {stored}, not {needed}")
             variable.assign(value)
     except KeyError as error:
-        raise InputError(str(folder), f"the variable {error} in a SavedModel", "none") from None
+        raise InputError(str(folder), f"the SavedModel has no variable {error}") from None
     except (OSError, ValueError, DecodeError, tf.errors.OpError) as error:
         if is_about_memory(error):
             raise
-        expected = "a SavedModel of elmo-tf export of this version, undamaged"
-        raise InputError(str(folder), expected, reason(error)) from None
+        raise InputError(str(folder), f"the SavedModel is damaged: {reason(error)}") from None

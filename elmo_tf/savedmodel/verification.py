@@ -42,14 +42,14 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
     size = sum(about.bytes for about in listed.values())
     yield f"{folder}: {len(listed)} files, {size:,} bytes, all with the SHA-256 in {contract.CHECKSUMS_FILE}"
     if problems := problems_in_fresh_process(folder):
-        raise InputError(str(folder), "what was exported", problems[0])
+        raise InputError(str(folder), f"the model does not compute what was exported: {problems[0]}")
     yield f"{folder}: all its signatures return the values in {contract.SAMPLE_VECTORS_FILE}"
 
 
 def problems_in_fresh_process(folder: pathlib.Path) -> list[str]:
     """Returns what a process that imports TensorFlow only finds wrong with a SavedModel, a line each."""
     checker = pathlib.Path(__file__).with_name("standalone_checker.py")
-    command = [sys.executable, "-P", checker, folder, folder / contract.SAMPLE_VECTORS_FILE]
+    command = [sys.executable, "-P", str(checker), str(folder), str(folder / contract.SAMPLE_VECTORS_FILE)]
     # On the CPU: a GPU's memory may be taken, and its products are less exact.
     environment = {"TF_CPP_MIN_LOG_LEVEL": "2"} | os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

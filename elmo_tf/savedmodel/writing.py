@@ -15,7 +15,7 @@ from elmo_tf.files import staging
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.scalar_mix import Mix, build_mix
-from elmo_tf.savedmodel import assets, checksums, contract, finding, root, sample_vectors, states, verification, warmup
+from elmo_tf.savedmodel import assets, checksums, contract, finding, root, sample_vectors, verification, warmup
 from elmo_tf.text import tokenizers
 from elmo_tf.text.vocabulary import Vocabulary
 
@@ -30,7 +30,6 @@ def export(
     gamma: float = 1.0,
     provenance: dict[str, Any] | None = None,
     tokenizer: str = "whitespace",
-    warm_text: str | os.PathLike | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> pathlib.Path:
     """Writes `bilm` to the next version's folder in `output`, after a fresh process has verified it.
@@ -38,7 +37,7 @@ def export(
     Args:
         bilm: the network.
         config: the configuration for `assets/config.json`; `config.model` is the network's.
-        output, mix, gamma, tokenizer, warm_text: as for `elmo_tf.export`.
+        output, mix, gamma, tokenizer: as for `elmo_tf.export`.
         provenance: JSON to keep in `assets/provenance.json`: where weights and vocabulary came from.
         vocabulary: the words of the network's softmax, which is then exported too, with the signature `score`.
 
@@ -50,28 +49,22 @@ def export(
     """
     folder = pathlib.Path(output)
     tokenizers.check(tokenizer)
-    typical = None if warm_text is None else states.read_typical(warm_text)
-    mixed, initial = build_mix(bilm.config.lstm.num_layers + 1, mix, gamma), states.zero(bilm)
-    about = {"tokenizer": tokenizer, "initial_state": {"kind": "zero"}, **(provenance or {})}
-    if typical is not None:
-        sentences, sha256 = typical
-        about["initial_state"] = {"kind": "warm", "text_sha256": sha256, "sentences": len(sentences)}
+    scalar_mix = build_mix(bilm.config.lstm.num_layers + 1, mix, gamma)
+    about = {"tokenizer": tokenizer, **(provenance or {})}
 
-    def write(made: pathlib.Path) -> None:
+    def write(version: pathlib.Path) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             words = None
             if vocabulary is not None:
                 words = pathlib.Path(scratch, pathlib.PurePosixPath(contract.VOCABULARY_FILE).name)
                 words.write_bytes(vocabulary.to_bytes())
             softmax = bilm.softmax if vocabulary else None
-            built = root.build_root(PackedBiLM.of(bilm), mixed, tokenizer, initial, softmax, words)
-            if typical is not None:
-                states.warm_up(built, initial, sentences, tokenizer)
-            _save(built, made, assets.write(pathlib.Path(scratch), config, about))
-        name = os.path.basename(os.path.abspath(folder))
-        before = {key: state.numpy() for key, state in built.initial_states(1).items()}
-        warmup.write_warmup(made, name, config.model.char_cnn.max_chars_per_token, before)
-        sample_vectors.write(made, built, tokenizer)
+            built = root.build_root(PackedBiLM.of(bilm), scalar_mix, tokenizer, softmax, words)
+            signatures = _save(built, version, assets.write(pathlib.Path(scratch), config, about))
+        name, max_chars = os.path.basename(os.path.abspath(folder)), config.model.char_cnn.max_chars_per_token
+        warmup.write_warmup(version, name, max_chars)
+        inputs = sample_vectors.inputs(sample_vectors.SENTENCES, max_chars)
+        sample_vectors.write(version, signatures, inputs, tokenizer)
 
     version = new_version(folder, write)
     if tokenizer == "unicode":
@@ -84,18 +77,21 @@ def new_version(output: str | os.PathLike, write: Callable[[pathlib.Path], None]
     staging.check_for_tensorflow(output)
     folder = pathlib.Path(output)
     version = folder / str(_next_version(folder))
-    with staging.new_folder(version) as made:
-        write(made)
-        checksums.write(made)
+    with staging.new_folder(version) as staged:
+        write(staged)
+        checksums.write(staged)
         _log.info("saved; verifying it in a process that imports TensorFlow only")
-        if problems := verification.problems_in_fresh_process(made):
+        if problems := verification.problems_in_fresh_process(staged):
             lines = "\n".join(["the exported model failed its verification in a fresh process:", *problems])
             raise verification.VerificationError(lines)
     _log.info("verified: %s", version)
     return version
 
 
-def _save(built: tf.train.Checkpoint, folder: pathlib.Path, asset_files: list[pathlib.Path]) -> None:
+def _save(
+    built: tf.train.Checkpoint, folder: pathlib.Path, asset_files: list[pathlib.Path]
+) -> dict[str, tf.types.experimental.PolymorphicFunction]:
+    """Saves `built` to `folder`; returns its functions by signature."""
     signatures = {name: getattr(built, function) for name, function in contract.SIGNATURES.items()}
     if hasattr(built, contract.SCORE):
         signatures[contract.SCORE] = built.score
@@ -104,13 +100,14 @@ def _save(built: tf.train.Checkpoint, folder: pathlib.Path, asset_files: list[pa
         tf.saved_model.save(built, str(folder), signatures=signatures)
     except tf.errors.OpError as error:
         raise OSError(f"cannot write the SavedModel: {error.message}") from error
+    return signatures
 
 
 def _next_version(folder: pathlib.Path) -> int:
     """Returns one above the highest version in the folder; `InputError` if it cannot be a model's folder."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(str(folder), "a folder for the model's versions", "a file")
+        raise InputError(str(folder), "a file, not a folder for the model's versions")
     if (folder / contract.GRAPH_FILE).exists():
-        raise InputError(str(folder), "the folder of a model's versions", "one version")
-    there = finding.newest_of(os.listdir(folder)) if folder.exists() else None
-    return int(there or 0) + 1
+        raise InputError(str(folder), "one version of a model; give the folder that holds its versions")
+    newest = finding.newest_of(os.listdir(folder)) if folder.exists() else None
+    return int(newest or 0) + 1

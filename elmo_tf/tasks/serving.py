@@ -10,7 +10,6 @@ import os
 import pathlib
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
@@ -37,9 +36,7 @@ def export(system: System, network: keras.Model, output: str | os.PathLike) -> p
             tf.saved_model.save(root, str(folder), signatures | serving)
         except tf.errors.OpError as error:
             raise OSError(f"cannot write the SavedModel: {error.message}") from error
-        samples = folder / contract.SAMPLE_VECTORS_FILE
-        samples.parent.mkdir(exist_ok=True)
-        np.savez_compressed(samples, tolerance=sample_vectors.TOLERANCE, **_samples(signatures | serving))
+        sample_vectors.write(folder, signatures | serving, _sample_inputs(signatures | serving))
         about = {"task": system.name, "labels": system.labels}
         (folder / contract.SYSTEM_FILE).write_text(json.dumps(about, indent=1) + "\n", "utf-8")
 
@@ -80,21 +77,14 @@ def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
     return root
 
 
-def _samples(signatures: dict[str, tf.types.experimental.ConcreteFunction]) -> dict[str, np.ndarray]:
-    """Returns inputs and outputs of each signature, as `standalone_checker.py` reads them."""
-    sentences = [one for one in sample_vectors.sentences("whitespace") if one]
-    given = {1: tf.constant(sentences), 2: in_graph.split(tf.constant(sentences))[0]}
-    arrays = {}
-    for signature, function in signatures.items():
-        specs = function.structured_input_signature[1]
-        inputs = {
-            name: given[spec.shape.rank] if spec.dtype == tf.string else tf.zeros(len(sentences), spec.dtype)
-            for name, spec in specs.items()
+def _sample_inputs(signatures: dict[str, tf.types.experimental.ConcreteFunction]) -> dict[str, Tensors]:
+    """Returns inputs of each signature: sentences or their tokens, and zeros for other dtypes."""
+    sentences = [sentence for sentence in sample_vectors.SENTENCES if sentence]
+    by_rank = {1: tf.constant(sentences), 2: in_graph.split(tf.constant(sentences))[0]}
+    return {
+        signature: {
+            name: by_rank[spec.shape.rank] if spec.dtype == tf.string else tf.zeros(len(sentences), spec.dtype)
+            for name, spec in function.structured_input_signature[1].items()
         }
-        with tf.device("CPU:0"):
-            outputs = function(**inputs)
-        for kind, tensors in (("inputs", inputs), ("outputs", outputs)):
-            for name, tensor in tensors.items():
-                value = tensor.numpy()
-                arrays[f"{signature}/{kind}/{name}"] = value.astype("S") if value.dtype == object else value
-    return arrays
+        for signature, function in signatures.items()
+    }

@@ -1,1 +1,1 @@
-"""Training the BiLM: one step, the loop around it, checkpoints, evaluation, and what a person sees of it."""
+"""Training the BiLM: the step, the loop around it, checkpoints, evaluation, and the progress that a person sees."""

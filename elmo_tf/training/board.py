@@ -1,7 +1,6 @@
 """TensorBoard's files."""
 
 import contextlib
-import functools
 import logging
 import os
 import pathlib
@@ -59,7 +58,7 @@ class Board:
 
     def configuration(self, config: config_lib.Config, step: int) -> None:
         """Shows the configuration as a table of keys and values."""
-        values = {name: functools.reduce(getattr, name.split("."), config) for name in sorted(config_lib.keys())}
+        values = {name: config_lib.get(config, name) for name in sorted(config_lib.keys())}
         lines = ["| key | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in values.items())]
         with self._writing():
             tf.summary.text("configuration", "\n".join(lines), step, _about("configuration"))

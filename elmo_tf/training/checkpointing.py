@@ -9,9 +9,9 @@ from concurrent import futures
 
 from elmo_tf.config import TrainConfig
 from elmo_tf.training import resuming
-from elmo_tf.training.coordination import OneWorker
 from elmo_tf.training.state import TrainState
 from elmo_tf.workdir import checkpoint_files, checkpoints
+from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir
 from elmo_tf.workdir.metrics_file import HeldoutLine
 
@@ -20,17 +20,13 @@ _log = logging.getLogger("elmo_tf")
 
 @dataclasses.dataclass
 class Checkpointing:
-    """Restores a training's state and saves it in the background; the chief writes.
-
-    All workers must call `restore`, `due`, `save` and `is_saved` at the same step.
-    """
+    """Restores a training's state, and saves it in the background."""
 
     workdir: Workdir
     state: TrainState
-    workers: OneWorker
-    seconds: float = 0.0  # time blocked on checkpoint writes
 
     def __post_init__(self) -> None:
+        self.seconds = 0.0  # blocked on checkpoint writes
         self.saved_step: int | None = None  # of the newest complete checkpoint; None: there is none
         self._trainer = self.state.trainer
         self._pool = futures.ThreadPoolExecutor(1, "checkpoint")
@@ -43,17 +39,14 @@ class Checkpointing:
         Raises:
             InputError: if the checkpoint belongs to another training.
         """
-        state, workers = self.state, self.workers
-        parts = self.workdir, self._trainer.bilm, self._trainer.optimizer.slots
-        progress = checkpoints.load(*parts) if workers.is_chief else None
-        # The others restore what the chief has restored.
-        step = int(workers.gathered([-1 if progress is None else progress.step])[0, 0])
-        if not workers.is_chief and step >= 0:
-            workers.wait_for_file(checkpoints.folder_of(self.workdir, step) / checkpoint_files.MANIFEST_FILE)
-            progress = checkpoints.load(*parts, str(step))
+        progress = self.load()
         if progress is not None:
             self.saved_step = progress.step
-            state.set_progress(resuming.resumed(progress, stored_config, state))
+            self.state.resume(resuming.resumed(progress, stored_config, self.state))
+
+    def load(self, checkpoint: str = checkpoints.LATEST) -> Progress | None:
+        """Reads a checkpoint into the network and its optimizer; returns its progress, or None if there is none."""
+        return checkpoints.load(self.workdir, self._trainer.bilm, self._trainer.optimizer.slots, checkpoint)
 
     @property
     def num_bytes(self) -> int:
@@ -64,41 +57,41 @@ class Checkpointing:
 
     def due(self) -> bool:
         """Returns whether a checkpoint is due at this step, evaluations aside."""
-        config, step = self._trainer.config, self.state.step
-        if not config.checkpoint_minutes:
-            return step % config.checkpoint_steps == 0
-        # Among several workers, the chief's clock decides.
-        elapsed = time.monotonic() - self._last_save
-        late = self.workers.is_chief and elapsed >= 60 * config.checkpoint_minutes
-        return self.workers.any_every(config.log_steps, step, late)
+        config = self._trainer.config
+        return self.time_is_up() if config.checkpoint_minutes else self.state.step % config.checkpoint_steps == 0
+
+    def time_is_up(self) -> bool:
+        """Returns whether the last checkpoint is `train.checkpoint_minutes` old."""
+        return time.monotonic() - self._last_save >= 60 * self._trainer.config.checkpoint_minutes
 
     def save(self, evaluations: Sequence[HeldoutLine], needed: bool) -> None:
         """Saves a checkpoint in the background, once the previous one is written.
 
         Args:
-            evaluations: all evaluations of the workdir so far; only the chief needs them.
+            evaluations: all evaluations of the workdir so far.
             needed: whether to wait until it is written.
 
         Raises:
             OSError: if it is `needed` and cannot be written; otherwise that is a warning.
         """
         started_at = time.monotonic()
-        progress = self.state.progress()
-        if self.workers.is_chief:
-            self.finish()
-            trainer = self._trainer
-            snapshot = checkpoint_files.take_snapshot(trainer.bilm, trainer.optimizer.slots, progress)
-            task = self._pool.submit(checkpoints.store, self.workdir, snapshot, list(evaluations))
-            self._writing = progress.step, task
-            if needed:
-                self.finish(needed)
+        self.write(self.state.saved(), evaluations, needed)
         self._last_save = time.monotonic()
         self.seconds += self._last_save - started_at
+
+    def write(self, progress: Progress, evaluations: Sequence[HeldoutLine], needed: bool) -> None:
+        """Writes the variables and `progress` in the background; arguments and errors as for `save`."""
+        self.finish()
+        snapshot = checkpoint_files.take_snapshot(self._trainer.bilm, self._trainer.optimizer.slots, progress)
+        task = self._pool.submit(checkpoints.store, self.workdir, snapshot, list(evaluations))
+        self._writing = progress.step, task
+        if needed:
+            self.finish(needed)
 
     def is_saved(self) -> bool:
         """Returns whether there is a checkpoint of this step; waits for one that is being written."""
         self.finish()
-        return self.workers.any(self.workers.is_chief and self.saved_step == self.state.step)
+        return self.saved_step == self.state.step
 
     def poll(self) -> None:
         """Warns if the last checkpoint could not be written; does not wait."""
@@ -110,7 +103,7 @@ class Checkpointing:
         if self._writing is None:
             return
         step, task = self._writing
-        futures.wait([task])  # after an interrupt here, `close` still waits
+        futures.wait([task])  # if an interrupt ends this, `close` still waits
         self._writing = None
         try:
             task.result()
@@ -126,7 +119,7 @@ class Checkpointing:
 
     def warn_of_little_space(self, evaluated: bool) -> None:
         """Warns if the checkpoints to keep, with the best ones if the run is `evaluated`, do not fit on the disk."""
-        # Two are kept as best, by the evaluated part and by the whole text; one more is there while it is written.
+        # Two are kept as best, by the evaluated part and by the whole text; another exists while it is written.
         kept = self._trainer.config.keep_checkpoints + 2 * evaluated
         needed = max(1, kept + 1 - len(checkpoints.steps(self.workdir))) * self.num_bytes
         free = shutil.disk_usage(self.workdir.path).free
@@ -134,5 +127,8 @@ class Checkpointing:
             _log.warning(
                 "warning: the checkpoints to keep (%d, and one being written) need %.1f MB more, but only %.1f MB are "
                 "free in %s",
-                *(kept, needed / 1e6, free / 1e6, self.workdir.path),
+                kept,
+                needed / 1e6,
+                free / 1e6,
+                self.workdir.path,
             )

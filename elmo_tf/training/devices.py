@@ -1,14 +1,22 @@
-"""The devices that a training uses."""
+"""The devices that a training uses, and the precision in which they multiply matrices."""
 
+import dataclasses
 import logging
 import os
 import pathlib
+from typing import Any
 
 import tensorflow as tf
+
+from elmo_tf.config import Config
+from elmo_tf.model.kernels import products
 
 # Either exists where NVIDIA's driver is installed and a GPU is present.
 _NVIDIA = (pathlib.Path("/proc/driver/nvidia/version"), pathlib.Path("/dev/nvidia0"))
 _HIDDEN = ("", "-1", "NoDevFiles")  # values of CUDA_VISIBLE_DEVICES that hide all GPUs
+
+AUTO = "auto"  # the precision that `with_precision` replaces
+_AMPERE = (8, 0)  # compute capability of the first GPUs with products of bfloat16 and TF32
 
 _log = logging.getLogger("elmo_tf")
 
@@ -17,6 +25,18 @@ def all_gpus() -> tf.distribute.Strategy:
     """Returns the strategy with a replica on each visible GPU, or one on the CPU."""
     gpus = [device.name for device in tf.config.list_logical_devices("GPU")]
     return tf.distribute.MirroredStrategy(gpus or ["CPU:0"])
+
+
+def num_workers(strategy: tf.distribute.Strategy) -> int:
+    """Returns the number of processes that train together; only a `MultiWorkerMirroredStrategy` may have several."""
+    resolver = strategy.cluster_resolver
+    jobs = resolver.cluster_spec().as_dict() if resolver else {}
+    return max(1, len(jobs.get("chief", [])) + len(jobs.get("worker", [])))
+
+
+def is_chief(strategy: tf.distribute.Strategy) -> bool:
+    """Whether this process is the first of those that train together, which writes the files."""
+    return num_workers(strategy) == 1 or int(strategy.cluster_resolver.task_id) == 0
 
 
 def warn_of_unused_gpus() -> None:
@@ -33,3 +53,41 @@ def names(strategy: tf.distribute.Strategy) -> str:
     """Returns the names of the devices of this process in a strategy, such as `CPU:0`."""
     specs = map(tf.DeviceSpec.from_string, strategy.extended.worker_devices)
     return ", ".join(f"{spec.device_type}:{spec.device_index}" for spec in specs)
+
+
+def product_precision(precision: str) -> str:
+    """Returns the actual precision of matrix products on the visible devices: float32 becomes TF32 on some GPUs."""
+    if precision != "float32" or not tf.config.experimental.tensor_float_32_execution_enabled():
+        return precision
+    return "TF32" if any(capability >= _AMPERE for capability in _capabilities()) else precision
+
+
+def with_precision(config: Config, stored: Config | None = None) -> Config:
+    """Replaces the precision "auto" by float32 or bfloat16, and logs the reason.
+
+    That is bfloat16 if all GPUs have bfloat16 products or, without a GPU, if the CPU has them. A run that resumes uses
+    the precision in its `stored` configuration.
+    """
+    if config.train.precision != AUTO:
+        return config
+    if stored is not None and stored.train.precision != AUTO:
+        return _with(config, stored.train.precision)
+    if capabilities := _capabilities():
+        has_bfloat16 = min(capabilities) >= _AMPERE
+        reason = "all GPUs have" if has_bfloat16 else "not all GPUs have"
+    else:
+        has_bfloat16 = products.cpu_has_bfloat16()
+        reason = "the CPU has" if has_bfloat16 else "the CPU has no"
+    precision = "bfloat16" if has_bfloat16 else "float32"
+    _log.info("train.precision=auto: %s; %s bfloat16 products", precision, reason)
+    return _with(config, precision)
+
+
+def _capabilities() -> list[tuple[int, int]]:
+    """Returns the compute capability of each visible GPU, (0, 0) if it has none."""
+    gpus = map(tf.config.experimental.get_device_details, tf.config.get_visible_devices("GPU"))
+    return [gpu.get("compute_capability", (0, 0)) for gpu in gpus]
+
+
+def _with(config: Config, precision: Any) -> Config:
+    return dataclasses.replace(config, train=dataclasses.replace(config.train, precision=precision))

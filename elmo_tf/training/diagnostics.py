@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.model.names import DIRECTIONS, relative_names
+from elmo_tf.model.walk import States
 from elmo_tf.records.windows import Window
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text.vocabulary import SPECIAL_TOKENS
@@ -58,7 +59,7 @@ class Diagnostics:
         ids = char_ids_lib.encode_tokens(self._words, bilm.config.char_cnn.max_chars_per_token)
         board.words(self._words, bilm.char_cnn(tf.constant(ids)[None])[0].numpy())
 
-    def _forward(self, window, states, seed):
+    def _forward(self, window: Window, states: States, seed: tf.Tensor) -> tuple[dict, dict]:
         bilm, config = self._trainer.bilm, self._trainer.config
         run = bilm.run_window(window, states)
         losses, outputs = {}, {"token_vectors": run.token_vectors[0]}
@@ -74,11 +75,11 @@ class Diagnostics:
 
     def _copied(self) -> dict[str, np.ndarray]:
         """Returns a sample of the weights by layer."""
-        found: dict[str, list[np.ndarray]] = {}
+        by_layer: dict[str, list[np.ndarray]] = {}
         for name, variable in relative_names(self._trainer.bilm).items():
             stride = max(1, variable.shape.num_elements() // _MAX_VALUES)
-            found.setdefault(layer_of(name), []).append(np.ravel(variable.value[::stride]))
-        return {name: np.concatenate(values) for name, values in found.items()}
+            by_layer.setdefault(layer_of(name), []).append(np.ravel(variable.value[::stride]))
+        return {name: np.concatenate(values) for name, values in by_layer.items()}
 
 
 def layer_of(path: str) -> str:

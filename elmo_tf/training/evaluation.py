@@ -2,23 +2,21 @@
 
 import contextlib
 import dataclasses
-import hashlib
+import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.errors import InputError, memory_explained
+from elmo_tf.errors import memory_explained
 from elmo_tf.files.progress import ProgressLine, counted
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.records import record_folder
 from elmo_tf.records.windows import Window, Windows, prefetch
 from elmo_tf.text.vocabulary import END_ID, UNKNOWN_ID
-from elmo_tf.training import coordination, replicas
-from elmo_tf.workdir.folder import Workdir
-
-_ASK_EVERY = 20  # windows between collective stop checks
+from elmo_tf.training import replicas
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,13 +52,14 @@ class Evaluator:
 
     Args:
         bilm: a network with a softmax; each call uses its weights at that time.
-        strategy: the replicas that have the network; None: no strategy. All its workers must make the same calls.
+        strategy: the replicas that have the network; None: no strategy.
     """
+
+    shows_progress = True
 
     def __init__(self, bilm: BiLM, strategy: tf.distribute.Strategy | None = None):
         self._bilm = bilm
         self._strategy = strategy or tf.distribute.get_strategy()
-        self._workers = coordination.of(self._strategy)
         self._losses = tf.function(
             lambda window, states: self._strategy.run(bilm.language_model_losses, args=(window, states)),
             autograph=False,
@@ -82,31 +81,43 @@ class Evaluator:
             batch_size: number of streams. A stream that ends gets the next sentence, and its LSTM state is carried on.
             unroll_steps: tokens per window. Sentences are assigned to streams window by window; so with several
                 streams both numbers decide which sentences follow each other, and change the result a little.
-            interrupted: asked between windows; once it returns True on any worker, the result is empty.
+            interrupted: asked between windows; once it returns True, the result is empty.
         """
         if not counts:
             return []
-        sums, found = np.zeros(5), []
+        sums, sums_of_parts = np.zeros(5), []
         most, line = counts[-1], ProgressLine(at_once=False)
-        total = num_tokens(records) if most is None else min(num_tokens(records), most * batch_size * unroll_steps)
+        tokens_per_window = batch_size * unroll_steps
+        total = records.num_tokens if most is None else min(records.num_tokens, most * tokens_per_window)
         stopped = False
         with contextlib.closing(self._summed(records, batch_size, unroll_steps, interrupted)) as windows:
             for number, window_sums in enumerate(itertools.islice(windows, most), 1):
                 sums += window_sums
-                found += [self._workers.gathered(sums).sum(axis=0) for count in counts if count == number]
-                if self._workers.is_chief and line.due():
-                    done = min(total, number * batch_size * unroll_steps)
+                sums_of_parts += [self.total(sums) for count in counts if count == number]
+                if self.shows_progress and line.due():
+                    done = min(total, number * tokens_per_window)
                     line.show(f"evaluating {done:,}/{total:,} tokens, sentence boundaries included")
-                stopped = self._workers.any_every(_ASK_EVERY, number, interrupted())
+                stopped = self.stops_after(number, interrupted)
                 if stopped:
                     break
-        if self._workers.is_chief:
-            line.clear()
-        if stopped or self._workers.any(interrupted()):
+        line.clear()
+        if stopped or self.stops_after(None, interrupted):
             return []
         # The text may have ended before that many windows.
-        found += [self._workers.gathered(sums).sum(axis=0) for _ in counts[len(found) :]]
-        return [_evaluation(sums, batch_size, unroll_steps) for sums in found]
+        sums_of_parts += [self.total(sums) for _ in counts[len(sums_of_parts) :]]
+        return [_evaluation(sums, batch_size, unroll_steps) for sums in sums_of_parts]
+
+    def total(self, sums: np.ndarray) -> np.ndarray:
+        """Returns the sums over all streams, given those over the streams of this process."""
+        return sums.copy()
+
+    def stops_after(self, number: int | None, interrupted: Callable[[], bool]) -> bool:
+        """Returns whether to stop after window `number`; None: after the last window."""
+        return interrupted()
+
+    def stops_waiting(self, interrupted: Callable[[], bool]) -> bool:
+        """Returns whether to stop waiting for the next window."""
+        return interrupted()
 
     def _summed(
         self,
@@ -114,24 +125,24 @@ class Evaluator:
         batch_size: int,
         unroll_steps: int,
         interrupted: Callable[[], bool],
-    ) -> Iterator[np.ndarray]:
+    ) -> Generator[np.ndarray, None, None]:
         """Yields this process's sums over each window: nats forward and backward, tokens, words, unknown ones."""
         rows = -(-batch_size // self._strategy.num_replicas_in_sync)  # of each replica
-        mine = replicas.local_rows(self._strategy, rows)
-        cut = range(min(mine.start, batch_size), min(mine.stop, batch_size))
-        zeros = tf.nest.map_structure(np.asarray, self._bilm.zero_states(len(mine)))
-        states = replicas.distribute(self._strategy, zeros, rows, mine.start)
+        local_rows = replicas.local_rows(self._strategy, rows)
+        streams = range(min(local_rows.start, batch_size), min(local_rows.stop, batch_size))
+        zeros = tf.nest.map_structure(np.asarray, self._bilm.zero_states(len(local_rows)))
+        states = replicas.distribute(self._strategy, zeros, rows, local_rows.start)
         max_chars = self._bilm.config.char_cnn.max_chars_per_token
-        made = iter(Windows(records, batch_size, unroll_steps, max_chars, epochs=1, rows=cut))
-        # Several workers stop at the same window, or one would wait for the others.
-        asked = interrupted if self._workers.is_alone else lambda: False
-        with contextlib.closing(prefetch(made, interrupted=asked)) as windows:
+        every_window = iter(Windows(records, batch_size, unroll_steps, max_chars, epochs=1, rows=streams))
+        stop = functools.partial(self.stops_waiting, interrupted)
+        with contextlib.closing(prefetch(every_window, interrupted=stop)) as windows:
             for window, _ in windows:
-                filled = _with_rows(window, len(mine))
-                losses, states = self._losses(replicas.distribute(self._strategy, filled, rows, mine.start), states)
+                padded = _with_rows(window, len(local_rows))
+                inputs = replicas.distribute(self._strategy, padded, rows, local_rows.start)
+                losses, states = self._losses(inputs, states)
                 yield np.array([*map(self._nats, losses), *_counts(window)])
 
-    def _nats(self, losses) -> float:
+    def _nats(self, losses: Any) -> float:
         local = self._strategy.experimental_local_results(losses)
         return sum(np.sum(value.numpy(), dtype=np.float64) for value in local)
 
@@ -153,8 +164,16 @@ def _counts(window: Window) -> tuple[int, int, int]:
 def _evaluation(sums: np.ndarray, batch_size: int, unroll_steps: int) -> Evaluation:
     tokens, words, unknown = map(int, sums[2:])
     forward, backward = sums[:2] / tokens
-    perplexities = (float(np.exp(value)) for value in (forward, backward, (forward + backward) / 2))
-    return Evaluation(*perplexities, tokens, unknown / tokens, words, batch_size, unroll_steps)
+    return Evaluation(
+        forward_perplexity=float(np.exp(forward)),
+        backward_perplexity=float(np.exp(backward)),
+        perplexity=float(np.exp((forward + backward) / 2)),
+        tokens=tokens,
+        unknown_rate=unknown / tokens,
+        words=words,
+        streams=batch_size,
+        unroll_steps=unroll_steps,
+    )
 
 
 def evaluate(
@@ -171,32 +190,3 @@ def evaluate(
     """
     with memory_explained("batch_size", "fewer streams"):
         return Evaluator(bilm, strategy).parts(records, [None], batch_size, unroll_steps)[0]
-
-
-def num_tokens(records: record_folder.Records) -> int:
-    """Returns how many tokens each direction predicts in a text: its words, and a boundary for each sentence."""
-    return records.info.tokens + records.info.sentences
-
-
-def text_id(records: record_folder.Records, *more: int) -> str:
-    """Returns a checksum of the text of `records` and of the given numbers."""
-    shards = [shard.sha256 for shard in records.info.shards]
-    return hashlib.sha256(" ".join([*shards, *map(str, more)]).encode()).hexdigest()
-
-
-def check_records(workdir: Workdir, *texts: record_folder.Records | None) -> None:
-    """Raises `InputError`, naming one of the folders, if a workdir's network cannot read one of the texts."""
-    if workdir.vocabulary is None:
-        raise InputError(str(workdir.path), "a model with a softmax", "one without; elmo-tf finetune adds one")
-    needed = workdir.config.model.char_cnn.max_chars_per_token
-    for records in filter(None, texts):
-        if workdir.vocabulary.sha256() != records.vocabulary.sha256():
-            raise InputError(
-                str(records.path),
-                f"records made with the model's vocabulary of {len(workdir.vocabulary):,} words "
-                "(elmo-tf preprocess --vocab)",
-                f"another one of {len(records.vocabulary):,}",
-            )
-        if records.info.max_chars_per_token < needed:
-            found = records.info.max_chars_per_token
-            raise InputError(str(records.path), f"records with at least {needed} characters per token", found)

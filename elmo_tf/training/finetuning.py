@@ -14,10 +14,11 @@ from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.names import relative_names
 from elmo_tf.records import record_folder
 from elmo_tf.text.vocabulary import Vocabulary
-from elmo_tf.training import coordination, evaluation, precision
+from elmo_tf.training import devices
 from elmo_tf.training import optimizer as optimizers
-from elmo_tf.training.heldout import check_patience
-from elmo_tf.training.loop import MEMORY_SETTINGS, train
+from elmo_tf.training.loop import train
+from elmo_tf.training.preparation import check_patience
+from elmo_tf.training.run import MEMORY_SETTINGS
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir, is_workdir, new_workdir, open_workdir
@@ -55,15 +56,16 @@ def finetune(
     """
     opened = open_workdir(source)
     if pathlib.Path(source).resolve() == pathlib.Path(workdir).resolve():
-        raise InputError(str(workdir), "another folder than the source", "the same")
+        raise InputError(str(workdir), "this is the folder of the source; give a new workdir")
     existing = open_workdir(workdir) if is_workdir(workdir) else None
     config = config_lib.override((existing or opened).config, assignments)
     check_patience(config, heldout)
     config_lib.check_same_model(opened.config, config)
-    if existing is None and (strategy is None or coordination.of(strategy).is_chief):
+    if existing is None and (strategy is None or devices.is_chief(strategy)):
         records = record_folder.open_folder(data)
         target = Workdir(pathlib.Path(workdir), config, records.vocabulary, records.info.tokenizer)
-        evaluation.check_records(target, records, heldout and record_folder.open_folder(heldout))
+        heldout_records = None if heldout is None else record_folder.open_folder(heldout)
+        target.check_records(records, heldout_records)
         with memory_explained(*MEMORY_SETTINGS):
             _make_workdir(opened, target)
     return train(config, data, workdir, heldout, steps, strategy, profile, on_record)
@@ -73,25 +75,27 @@ def _make_workdir(source: Workdir, target: Workdir) -> None:
     """Makes `target`, with a checkpoint of step 0."""
     config = target.config
     keras.utils.set_random_seed(config.train.seed)
-    with new_workdir(target.path, precision.resolved(config), target.vocabulary, target.tokenizer) as new:
+    with new_workdir(target.path, devices.with_precision(config), target.vocabulary, target.tokenizer) as new:
         bilm = new.new_bilm()
-        _copy_weights(source.trained_bilm(), source.vocabulary, bilm, new.vocabulary)
+        _copy_weights(checkpoints.restore(source)[0], source.vocabulary, bilm, new.vocabulary)
         optimizer = optimizers.from_config(config.train, bilm)
-        checkpoints.save(new, bilm, optimizer.slots, Progress())
+        checkpoints.save(new, bilm, optimizer.slots, Progress(0))
 
 
-def _copy_weights(source: BiLM, known: Vocabulary | None, target: BiLM, words: Vocabulary) -> None:
+def _copy_weights(source: BiLM, known: Vocabulary | None, target: BiLM, words: Vocabulary | None) -> None:
     """Copies the weights of `source` to `target`; of the softmax, the rows of the words that both have."""
     weights = relative_names(source)
     for name, variable in relative_names(target).items():
         if not name.startswith("softmax/"):
             variable.assign(weights[name])
+    if words is None:
+        return
     if known is None:
         _log.info("the source has no softmax: all %s words get a new row", f"{len(words):,}")
         return
-    places = {word: number for number, word in enumerate(known.tokens)}
-    shared = [(number, places[word]) for number, word in enumerate(words.tokens) if word in places]
-    own, theirs = (list(numbers) for numbers in zip(*shared, strict=True))
-    for variable, rows in zip(target.softmax.weights, source.softmax.weights, strict=True):
-        variable.value.scatter_update(tf.IndexedSlices(tf.gather(rows.value, theirs), own))
-    _log.info("softmax: the rows of %s of %s words copied, the others are new", f"{len(shared):,}", f"{len(words):,}")
+    known_rows = {word: row for row, word in enumerate(known.tokens)}
+    shared = [(row, known_rows[word]) for row, word in enumerate(words.tokens) if word in known_rows]
+    rows, source_rows = (list(numbers) for numbers in zip(*shared, strict=True))
+    for variable, stored in zip(target.softmax.weights, source.softmax.weights, strict=True):
+        variable.value.scatter_update(tf.IndexedSlices(tf.gather(stored.value, source_rows), rows))
+    _log.info("softmax: copied the rows of %s of %s words; the others are new", f"{len(shared):,}", f"{len(words):,}")

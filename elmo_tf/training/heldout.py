@@ -6,11 +6,9 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from elmo_tf.config import Config, TrainConfig
-from elmo_tf.errors import InputError
+from elmo_tf.config import TrainConfig
 from elmo_tf.records.record_folder import Records
-from elmo_tf.training.coordination import OneWorker
-from elmo_tf.training.evaluation import Evaluator, num_tokens, text_id
+from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.monitor import Monitor
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir import metrics_file
@@ -36,83 +34,81 @@ def parts(records: Records, config: TrainConfig) -> list[Part]:
     The part has `eval_tokens` tokens, rounded up to windows of `batch_size` streams of `unroll_steps`.
     """
     shape = config.batch_size, config.unroll_steps
-    whole = Part(text_id(records, *shape), None)
+    whole = Part(records.text_id(*shape), None)
     tokens_per_window = config.batch_size * config.unroll_steps
     windows = -(-config.eval_tokens // tokens_per_window)
-    if 0 < windows * tokens_per_window < num_tokens(records):
-        return [Part(text_id(records, windows, *shape), windows), whole]
+    if 0 < windows * tokens_per_window < records.num_tokens:
+        return [Part(records.text_id(windows, *shape), windows), whole]
     return [whole]
-
-
-def check_patience(config: Config, heldout: object | None) -> None:
-    """Raises `InputError` if `train.patience` is set and there is no held-out text."""
-    if config.train.patience and heldout is None:
-        raise InputError("train.patience", "a held-out text with it", "none")
 
 
 @dataclasses.dataclass
 class HeldoutEvaluation:
-    """Evaluates a network in training repeatedly; all workers must call `evaluate` at the same step."""
+    """Evaluates a network in training repeatedly."""
 
     records: Records  # the held-out text
     trainer: Trainer
-    workers: OneWorker
-    monitor: Monitor  # records the evaluations; only the chief's has them
+    monitor: Monitor  # records the evaluations
     interrupted: Callable[[], bool]  # asked between windows whether to stop
+    evaluator: Evaluator  # of the trainer's network
 
     def __post_init__(self) -> None:
         self.config = config = self.trainer.config
-        self._evaluator = Evaluator(self.trainer.bilm, self.trainer.strategy)
         self._parts = parts(self.records, config)
         self._eval_steps = config.checkpoint_steps if config.eval_steps is None else config.eval_steps
         self.out_of_patience = False  # whether `train.patience` evaluations have passed without a better one
         self.seconds = 0.0  # spent on evaluations
 
     def due(self, step: int) -> bool:
-        """Whether an evaluation is due; a checkpoint is due too, because it may be the best."""
+        """Whether an evaluation is due; then a checkpoint is due too, because it may be the best."""
         return self._eval_steps > 0 and step % self._eval_steps == 0
 
     def evaluate(self, step: int, final: bool = False) -> bool:
         """Evaluates the weights after `step` steps, unless that was done before; if `final`, also on the whole text.
 
         Returns:
-            False if the evaluation was interrupted on any worker.
+            False if the evaluation was interrupted.
         """
-        started_at, config, workers = time.monotonic(), self.config, self.workers
-        known = {one.heldout for one in self.earlier() if one.step == step}
-        wanted = self._parts if final else self._parts[:1]
-        missing = [part for part in wanted if workers.any(workers.is_chief and part.id not in known)]
-        found = self._evaluator.parts(
-            self.records,
-            [part.windows for part in missing],
-            *(config.batch_size, config.unroll_steps, self.interrupted),
-        )
-        if workers.is_chief:
-            for part, result in zip(missing, found, strict=False):
-                note = "" if part.windows is None else f", of the first {result.tokens:,} tokens"
-                self.monitor.record_evaluation(result, part.id, note, part != self._parts[0])
-        waited = metrics_file.evaluations_since_best(self.earlier())
-        self.out_of_patience = workers.any(0 < config.patience <= waited)
+        started_at, config = time.monotonic(), self.config
+        missing = self.missing(self._parts if final else self._parts[:1], step)
+        counts = [part.windows for part in missing]
+        results = self.evaluator.parts(self.records, counts, config.batch_size, config.unroll_steps, self.interrupted)
+        for part, result in zip(missing, results, strict=False):
+            note = "" if part.windows is None else f", of the first {result.tokens:,} tokens"
+            self.monitor.record_evaluation(result, part.id, note, part != self._parts[0])
+        self.out_of_patience = self.is_out_of_patience()
         seconds = time.monotonic() - started_at
         self.seconds += seconds
-        if found and not final and len(self.earlier()) == 1:
-            workers.info(
+        if results and not final and len(self.earlier()) == 1:
+            _log.info(
                 "the evaluation took %.1f s, building its graph included: %s of %s held-out tokens "
                 "(train.eval_tokens), every %s steps (train.eval_steps); the final one uses all tokens",
-                *(seconds, f"{found[0].tokens:,}", f"{num_tokens(self.records):,}", f"{self._eval_steps:,}"),
+                seconds,
+                f"{results[0].tokens:,}",
+                f"{self.records.num_tokens:,}",
+                f"{self._eval_steps:,}",
             )
         self.monitor.resume_clock()
-        return len(found) == len(missing)
+        return len(results) == len(missing)
+
+    def missing(self, parts: list[Part], step: int) -> list[Part]:
+        """Returns the parts without an evaluation of this step."""
+        evaluated = {line.heldout for line in self.earlier() if line.step == step}
+        return [part for part in parts if part.id not in evaluated]
+
+    def is_out_of_patience(self) -> bool:
+        """Returns whether `train.patience` evaluations have passed without a better one."""
+        return 0 < self.config.patience <= metrics_file.evaluations_since_best(self.earlier())
 
     def earlier(self) -> list[HeldoutLine]:
         """Returns the evaluations on this held-out text so far."""
         ids = [part.id for part in self._parts]
-        return [one for one in self.monitor.evaluations if one.heldout in ids]
+        return [line for line in self.monitor.evaluations if line.heldout in ids]
 
     def warn_of_others(self) -> None:
         """Warns if earlier evaluations cannot be compared with those to come."""
         if self.monitor.evaluations and not self.earlier():
             _log.warning(
-                "warning: earlier evaluations were of another held-out text, another part of it, or another number of "
-                "streams (train.batch_size); the best checkpoint and train.patience count only those from here on"
+                "warning: earlier evaluations used another held-out text, another part of it, or another number of "
+                "streams (train.batch_size); the best checkpoint and train.patience depend on those from now on alone"
             )

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError, reason
+from elmo_tf.errors import InputError, unreadable
 from elmo_tf.files import staging
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.published import weights as published_weights
@@ -44,12 +44,12 @@ def import_checkpoint(
     try:
         content = pathlib.Path(vocab).read_bytes()
     except OSError as error:
-        raise InputError(str(vocab), "a vocabulary", reason(error)) from None
+        raise unreadable(vocab, error) from None
     words, lines = vocabulary_lib.from_published(content, str(vocab))
     source, step = _open_checkpoint(prefix)
     rows = next(iter(source.shapes.get("lm/softmax/W", ())), len(words))
     if rows != len(words):
-        raise InputError(str(vocab), f"{rows} words, the rows of lm/softmax/W in the checkpoint", len(words))
+        raise InputError(str(vocab), f"{len(words)} words, but lm/softmax/W in the checkpoint has {rows} rows")
     config = read_options(options, vocab_size=rows)
     bilm = BiLM(config.model, rows)
     optimizer = optimizers.from_config(config.train, bilm)
@@ -70,8 +70,9 @@ def dump_weights(
     """
     opened = open_workdir(workdir)
     if softmax and opened.vocabulary is None:
-        raise InputError(str(opened.path), "a model with a softmax", "one without")
-    return published_weights.dump(opened.trained_bilm(checkpoint), output, opened.vocabulary if softmax else None)
+        raise InputError(str(opened.path), "this model has no softmax")
+    bilm, _ = checkpoints.restore(opened, checkpoint)
+    return published_weights.dump(bilm, output, opened.vocabulary if softmax else None)
 
 
 def save_new(
@@ -84,23 +85,22 @@ def save_new(
     step: int = 0,
 ) -> Workdir:
     """Makes a workdir with a checkpoint of the given weights, both or nothing; raises `InputError` if it is in use."""
-    with new_workdir(workdir, config, vocabulary) as made:
+    with new_workdir(workdir, config, vocabulary) as new:
         slots = None if optimizer is None else optimizer.slots
-        checkpoints.save(made, bilm, slots, Progress(step))
+        checkpoints.save(new, bilm, slots, Progress(step))
     return open_workdir(workdir)
 
 
 def _open_checkpoint(prefix: str | os.PathLike) -> tuple[Source, int]:
     """Returns the arrays of the network and the accumulators, and the step."""
     if not pathlib.Path(f"{prefix}.index").is_file():
-        raise InputError(str(prefix), "the prefix of a checkpoint's files", f"no file {prefix}.index")
+        raise InputError(str(prefix), f"not the prefix of a checkpoint's files: there is no {prefix}.index")
     staging.check_for_tensorflow(prefix)
     with guarded(_WHOLE, prefix):
         reader = tf.train.load_checkpoint(os.fspath(prefix))
         shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
         if shapes.get("global_step") != ():
-            found = shapes.get("global_step", "nothing of that name")
-            raise InputError(str(prefix), "global_step, a number", found)
+            raise InputError(str(prefix), "the checkpoint has no number global_step")
         step = int(reader.get_tensor("global_step"))
     shapes = {name: shape for name, shape in shapes.items() if name.startswith(_SCOPE)}
     return Source(prefix, shapes, reader.get_tensor), step

@@ -57,7 +57,7 @@ class Optimizer(tf.Module):
         replica.merge_call(self._update, args=(dense, sparse))
         return norm
 
-    def _update(self, strategy, dense, sparse) -> None:
+    def _update(self, strategy: tf.distribute.Strategy, dense: list[tuple], sparse: list[tuple]) -> None:
         """Updates each replica's copy with its copy of the summed gradient."""
         for number, gradient in dense:
             arguments = (*self._slots(number), gradient)
@@ -204,7 +204,7 @@ def from_config(config: TrainConfig, bilm: BiLM) -> Optimizer:
         return Adam(variables, config)
     if config.optimizer == "muon":
         hidden = {id(matrix) for matrix in bilm.hidden_matrices}
-        matrices = [number for number, one in enumerate(bilm.trainable_variables) if id(one) in hidden]
+        matrices = [number for number, matrix in enumerate(bilm.trainable_variables) if id(matrix) in hidden]
         return Muon(variables, config, matrices)
     return Adagrad(variables, config)
 
@@ -259,8 +259,8 @@ def _without_duplicates(gradient):
     """Returns a sparse gradient with the duplicates of a row added up; a dense gradient as it is."""
     if not isinstance(gradient, tf.IndexedSlices):
         return gradient
-    indices, places = tf.unique(gradient.indices)
-    values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(indices))
+    indices, positions = tf.unique(gradient.indices)
+    values = tf.math.unsorted_segment_sum(gradient.values, positions, tf.size(indices))
     return tf.IndexedSlices(values, indices, gradient.dense_shape)
 
 

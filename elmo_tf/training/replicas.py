@@ -36,7 +36,7 @@ def distribute(strategy: tf.distribute.Strategy, values: Structure, rows: int, f
         tensors for `strategy.run`: plain ones, as it returns them, if this process has one replica.
     """
 
-    def piece(context):
+    def piece(context: tf.distribute.ReplicaContext) -> Structure:
         start = context.replica_id_in_sync_group * rows - first
         stop = start + rows
         if isinstance(values, Window):

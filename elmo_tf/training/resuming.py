@@ -1,13 +1,12 @@
 """Checks that a run can resume from a checkpoint, and adapts it to another number of streams."""
 
-import dataclasses
 import logging
 
-import msgspec
+from msgspec.structs import replace
 
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
-from elmo_tf.training.state import Epochs, TrainState
+from elmo_tf.training.state import TrainState
 from elmo_tf.workdir.checkpoint_progress import Progress
 
 _log = logging.getLogger("elmo_tf")
@@ -31,32 +30,36 @@ def resumed(progress: Progress, stored_config: TrainConfig, state: TrainState) -
     if progress.data_id not in (None, state.data_id):
         raise InputError(
             "data, train.seed",
-            "the records and seed that the workdir was trained with so far",
-            f"others: {state.records.path}; elmo-tf finetune trains on other text",
+            f"this workdir was trained on other records than {state.records.path}, or with another seed; "
+            "elmo-tf finetune trains on other text",
         )
-    trainer, epochs, position = state.trainer, state.epochs, progress.position
-    streams, found, replicas = trainer.batch_size, progress.num_streams, trainer.strategy.num_replicas_in_sync
-    if found is None:
+    trainer, position = state.trainer, progress.position
+    streams, stored_streams = trainer.batch_size, progress.num_streams
+    num_replicas = trainer.strategy.num_replicas_in_sync
+    if stored_streams is None:
         return progress
-    if found != streams and found == replicas * stored_config.batch_size:
+    if stored_streams != streams and stored_streams == num_replicas * stored_config.batch_size:
         raise InputError(
             "train.batch_size, strategy",
-            f"{found} streams in all, as in the checkpoint",
-            f"{trainer.config.batch_size} x {replicas}",
+            f"{stored_streams} streams in all, as in the checkpoint",
+            f"{trainer.config.batch_size} x {num_replicas}",
         )
-    # Checkpoints of earlier versions lack unroll_steps; the stored recipe may have changed since the checkpoint.
-    tokens_per_step = found * (progress.unroll_steps or stored_config.unroll_steps)
-    if tokens_per_step != epochs.tokens_per_step:
-        before = Epochs(epochs.tokens_per_epoch, tokens_per_step, progress.offset_step, progress.epoch_offset)
-        progress = dataclasses.replace(progress, offset_step=progress.step, epoch_offset=before.at(progress.step))
-    if found == streams:
+    # The stored recipe may have changed since the checkpoint.
+    tokens_per_step = stored_streams * (progress.unroll_steps or stored_config.unroll_steps)
+    if tokens_per_step != state.tokens_per_step:
+        epochs = progress.epochs_at(progress.step, state.records.num_tokens / tokens_per_step)
+        progress = replace(progress, offset_step=progress.step, epoch_offset=epochs)
+    if stored_streams == streams:
         return progress
     epoch, sentence = (position.epoch, position.sentence) if position else (0, 0)
     _log.warning(
         "warning: the checkpoint has %s streams, and there are %s now: they start over, with zero states, after "
         "sentence %s of epoch %d",
-        *(f"{found:,}", f"{streams:,}", f"{sentence:,}", epoch + 1),
+        f"{stored_streams:,}",
+        f"{streams:,}",
+        f"{sentence:,}",
+        epoch + 1,
     )
     if position is not None:
-        position = msgspec.structs.replace(position, rows=(None,) * streams)
-    return dataclasses.replace(progress, states=None, position=position)
+        position = replace(position, rows=(None,) * streams)
+    return replace(progress, states=None, position=position)

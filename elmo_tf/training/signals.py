@@ -4,37 +4,42 @@ import contextlib
 import os
 import signal
 import threading
+import types
 from collections.abc import Iterator
+from typing import Any
+
+
+class Stopped(KeyboardInterrupt):
+    """A run has stopped between two steps, as requested."""
 
 
 class Interrupt:
     """Turns the first SIGINT or SIGTERM into a request to stop after the current step; the second interrupts."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.requested = False
-        self._before = {}
+        self._before: dict[signal.Signals, Any] = {}
 
-    def __enter__(self):
+    def __enter__(self) -> "Interrupt":
         # Outside the main thread, setting a handler raises ValueError.
         with contextlib.suppress(ValueError):
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._before[number] = signal.signal(number, self._request)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _request(self, number, _frame):
+    def _request(self, number: int, _frame: types.FrameType | None) -> None:
         self.requested = True
-        for one, handler in self._before.items():
+        for handled, handler in self._before.items():
             # The default of SIGTERM would end the process while it writes the checkpoint.
-            signal.signal(one, signal.default_int_handler if handler == signal.SIG_DFL else handler)
+            signal.signal(handled, signal.default_int_handler if handler == signal.SIG_DFL else handler)
+        name, again = ("Ctrl-C", "Press again") if number == signal.SIGINT else ("SIGTERM", "Send it again")
         # Not `print`, which may fail if the signal has interrupted a `print`.
-        name = signal.Signals(number).name
-        second = "a second signal stops before its end, but completes a checkpoint that is being written"
         with contextlib.suppress(OSError):  # the disk of a log may be full
-            os.write(2, f"\n{name}: stopping after this step; {second}\n".encode())
+            os.write(2, f"\n{name}: finishing this step, then saving. {again} to stop at once.\n".encode())
 
 
 def terminable() -> contextlib.AbstractContextManager:
@@ -47,7 +52,7 @@ def terminable() -> contextlib.AbstractContextManager:
 
 
 @contextlib.contextmanager
-def handling(number: int, handler) -> Iterator[None]:
+def handling(number: int, handler: Any) -> Iterator[None]:
     """Handles a signal with `handler` in the block; outside the main thread, Python does not allow that."""
     if threading.current_thread() is not threading.main_thread():
         yield

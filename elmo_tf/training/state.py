@@ -3,72 +3,67 @@
 import contextlib
 import dataclasses
 import itertools
-import math
 from collections.abc import Callable, Generator
+
+from msgspec.structs import replace
 
 from elmo_tf.records.record_folder import Records
 from elmo_tf.records.windows import Position, Window, Windows, prefetch
-from elmo_tf.training.evaluation import num_tokens, text_id
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir.checkpoint_progress import Progress
 
 
-@dataclasses.dataclass(frozen=True)
-class Epochs:
-    """Converts between steps and passes over the text, even if the size of a step changed during training."""
+@dataclasses.dataclass
+class TrainState:
+    """A trainer, the text, and the progress so far."""
 
-    tokens_per_epoch: int  # as `num_tokens`
-    tokens_per_step: int
-    offset_step: int = 0  # as in `Progress`
-    epoch_offset: float = 0.0
+    trainer: Trainer
+    records: Records
+    # Without the LSTM states, which the trainer has.
+    progress: Progress = dataclasses.field(default_factory=lambda: Progress(0))
+
+    @property
+    def step(self) -> int:
+        """The number of steps made."""
+        return self.progress.step
+
+    @property
+    def tokens_per_step(self) -> int:
+        """Tokens of a window of all streams."""
+        return self.trainer.batch_size * self.trainer.config.unroll_steps
 
     @property
     def steps_per_epoch(self) -> float:
         """Steps per pass over the text."""
-        return self.tokens_per_epoch / self.tokens_per_step
-
-    def at(self, step: int) -> float:
-        """Returns the number of epochs after `step` steps."""
-        return self.epoch_offset + (step - self.offset_step) / self.steps_per_epoch
-
-    def step_after(self, epochs: float) -> int:
-        """Returns the step at which `epochs` epochs are complete."""
-        return self.offset_step + math.ceil((epochs - self.epoch_offset) * self.steps_per_epoch)
-
-
-@dataclasses.dataclass
-class TrainState:
-    """A trainer, its place in the text, and the number of steps done."""
-
-    trainer: Trainer
-    records: Records
-    step: int = 0
-    position: Position | None = None  # of the next window; None: the start of the text
-    offset_step: int = 0  # as in `Progress`
-    epoch_offset: float = 0.0
-
-    @property
-    def epochs(self) -> Epochs:
-        """The passes over the text, by this run's recipe."""
-        tokens_per_step = self.trainer.batch_size * self.trainer.config.unroll_steps
-        return Epochs(num_tokens(self.records), tokens_per_step, self.offset_step, self.epoch_offset)
+        return self.records.num_tokens / self.tokens_per_step
 
     @property
     def data_id(self) -> str:
-        """Identifies the records and their order, in which `position` is a place."""
-        return text_id(self.records, self.trainer.config.seed)
+        """Identifies the records and their order, which a position in them needs."""
+        return self.records.text_id(self.trainer.config.seed)
 
-    def progress(self) -> Progress:
-        """Returns the state as a checkpoint stores it; all workers must call this."""
-        states, offsets = self.trainer.gathered_states(), (self.offset_step, self.epoch_offset)
-        return Progress(self.step, self.position, self.data_id, states, self.trainer.config.unroll_steps, *offsets)
+    def epochs_at(self, step: int) -> float:
+        """Returns the number of passes over the text after `step` steps."""
+        return self.progress.epochs_at(step, self.steps_per_epoch)
 
-    def set_progress(self, progress: Progress) -> None:
+    def step_after(self, epochs: float) -> int:
+        """Returns the step at which `epochs` passes are complete."""
+        return self.progress.step_after(epochs, self.steps_per_epoch)
+
+    def advance(self, position: Position) -> None:
+        """Counts a step; the next window is at `position`."""
+        self.progress = replace(self.progress, step=self.step + 1, position=position)
+
+    def saved(self) -> Progress:
+        """Returns the progress as a checkpoint stores it, with the LSTM states; all workers must call this."""
+        states, unroll_steps = self.trainer.gathered_states(), self.trainer.config.unroll_steps
+        return replace(self.progress, states=states, data_id=self.data_id, unroll_steps=unroll_steps)
+
+    def resume(self, progress: Progress) -> None:
         """Continues from a checkpoint, whose variables are restored already."""
         if progress.states is not None:
             self.trainer.set_states(progress.states)
-        self.step, self.position = progress.step, progress.position
-        self.offset_step, self.epoch_offset = progress.offset_step, progress.epoch_offset
+        self.progress = replace(progress, states=None)
 
     def windows(
         self, last_step: int, interrupted: Callable[[], bool]
@@ -84,7 +79,7 @@ class TrainState:
             config.unroll_steps,
             self.trainer.bilm.config.char_cnn.max_chars_per_token,
             config.seed,
-            position=self.position,
+            position=self.progress.position,
             rows=self.trainer.local_rows,
         )
         with contextlib.closing(prefetch(iter(windows), interrupted=interrupted)) as ready:

@@ -1,5 +1,6 @@
-"""One training step over all replicas: losses, gradients, one clip, one update."""
+"""One training step over all replicas: learning rate, losses, gradients, one clip, one update."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -20,6 +21,25 @@ class StepResult(NamedTuple):
     forward_loss: tf.Tensor  # float32 scalar, mean nats per token of the whole batch
     backward_loss: tf.Tensor  # float32 scalar
     gradient_norm: tf.Tensor  # float32 scalar, of all gradients, before clipping
+
+
+def learning_rate(config: TrainConfig, step: int, last_step: int) -> float:
+    """Returns the rate of the step after `step` steps, warmed up and decayed.
+
+    `linear` and `cosine` reach 0 after `last_step` steps, the total number.
+    """
+    number, warmup = step + 1, config.warmup_steps
+    if number <= warmup:
+        return config.learning_rate * number / warmup
+    # From 1 after the warm-up down to a little above 0 in the last step.
+    left = (last_step - step) / max(1, last_step - warmup)
+    factors = {
+        "none": 1.0,
+        "linear": left,
+        "cosine": (1 - math.cos(math.pi * left)) / 2,
+        "inverse_sqrt": math.sqrt(max(1, warmup) / number),
+    }
+    return config.learning_rate * factors[config.decay]
 
 
 class Trainer:
@@ -80,17 +100,17 @@ class Trainer:
         """Sets the states of all streams, given as arrays, for the next step."""
         self.states = self._distribute(states)
 
-    def _distribute(self, values, first=0):
+    def _distribute(self, values: replicas.Structure, first: int = 0) -> replicas.Structure:
         return replicas.distribute(self.strategy, values, self.config.batch_size, first)
 
-    def _run_replicas(self, window, states, seed):
+    def _run_replicas(self, window: Window, states: States, seed: tf.Tensor) -> tuple[StepResult, States]:
         results, states = self.strategy.run(self._replica_step, args=(window, states, seed))
-        reduced = [self.strategy.reduce(tf.distribute.ReduceOp.SUM, loss, axis=None) for loss in results[:2]]
+        forward, backward = (self.strategy.reduce(tf.distribute.ReduceOp.SUM, loss, axis=None) for loss in results[:2])
         # Every replica has the norm of the summed gradients.
         norm = self.strategy.reduce(tf.distribute.ReduceOp.MEAN, results[2], axis=None)
-        return StepResult(*reduced, norm), states
+        return StepResult(forward, backward, norm), states
 
-    def _replica_step(self, window, states, seed):
+    def _replica_step(self, window: Window, states: States, seed: tf.Tensor) -> tuple[StepResult, States]:
         """Returns this replica's part of the losses and the norm of all gradients, and its states after the window."""
         config = self.config
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
@@ -101,15 +121,15 @@ class Trainer:
             losses, states = self.bilm.language_model_losses(
                 window, states, config.num_sampled, config.dropout_rate, seed, training=True
             )
-            losses = [tf.reduce_sum(loss) / (self.batch_size * config.unroll_steps) for loss in losses]
-            objective = 0.5 * (losses[0] + losses[1]) * config.unroll_steps
+            forward, backward = (tf.reduce_sum(loss) / (self.batch_size * config.unroll_steps) for loss in losses)
+            objective = 0.5 * (forward + backward) * config.unroll_steps
         norm = self.optimizer.apply(tape.gradient(objective, self.variables))
-        return StepResult(*losses, norm), states
+        return StepResult(forward, backward, norm), states
 
 
-def _some_reset(states, window, rate, seed):
+def _some_reset(states: States, window: Window, rate: float, seed: tf.Tensor) -> States:
     """Returns the states; among streams whose window starts with a sentence, a random share gets the zero state."""
-    # The backward direction starts a sentence at the same place.
+    # The backward direction starts a sentence at the same position.
     begins = window.forward_token_ids[:, :1] == BEGIN_ID
     drawn = tf.random.stateless_uniform(tf.shape(begins), tf.random.experimental.stateless_fold_in(seed, -1)) < rate
     return tf.nest.map_structure(lambda state: tf.where(begins & drawn, 0.0, state), states)

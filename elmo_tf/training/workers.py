@@ -17,7 +17,6 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.training import replicas, signals
-from elmo_tf.training.coordination import OneWorker
 
 VARIABLE = "TF_CONFIG"  # environment variable, in which TensorFlow finds the cluster
 
@@ -51,7 +50,7 @@ def from_environment() -> tf.distribute.Strategy | None:
     if not os.environ.get(VARIABLE):
         return None
     try:
-        index, addresses = _place(tf.distribute.cluster_resolver.TFConfigClusterResolver())
+        index, addresses = _own_index(tf.distribute.cluster_resolver.TFConfigClusterResolver())
         me = f"worker {index} of {len(addresses)}"
         cluster = _Cluster(index, addresses) if addresses else None
         with signals.terminable(), contextlib.ExitStack() as stack:
@@ -62,9 +61,9 @@ def from_environment() -> tf.distribute.Strategy | None:
     except tf.errors.OpError as error:
         raise ConnectionError(f"{me}: cannot join the others ({type(error).__name__})") from error
     except RuntimeError as error:
-        raise InputError(VARIABLE, "a cluster that is joined before TensorFlow computes anything", error) from error
+        raise InputError(VARIABLE, f"join the cluster before TensorFlow computes anything ({error})") from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise InputError(VARIABLE, "a cluster of workers and this one's index", error) from error
+        raise InputError(VARIABLE, f"not a cluster of workers and the index of this one ({error!r})") from error
 
 
 class _Cluster(tf.distribute.cluster_resolver.TFConfigClusterResolver):
@@ -74,29 +73,29 @@ class _Cluster(tf.distribute.cluster_resolver.TFConfigClusterResolver):
         super().__init__(task_type="worker", task_id=index)
         self._addresses = addresses
 
-    def cluster_spec(self):
+    def cluster_spec(self) -> tf.train.ClusterSpec:
         return tf.train.ClusterSpec({"worker": self._addresses})
 
 
-def _meet(me: str, mine: str, addresses: list[str]) -> None:
+def _meet(me: str, own_address: str, addresses: list[str]) -> None:
     """Waits until all workers have started; while TensorFlow waits for them, signals have no effect.
 
     Each worker listens at its address until it has reached all others at theirs; then TensorFlow listens there.
     """
-    others = [address for address in addresses if address != mine]
+    others = [address for address in addresses if address != own_address]
     _log.info("%s: waiting for the others at %s", me, ", ".join(others))
     deadline = time.monotonic() + _MEET_SECONDS
     try:
-        server = _listening(_host_and_port(mine)[1])
+        server = _listening(_host_and_port(own_address)[1])
     except OSError as error:
-        raise ConnectionError(f"{me}: cannot listen at {mine} ({os.strerror(error.errno)})") from error
+        raise ConnectionError(f"{me}: cannot listen at {own_address} ({os.strerror(error.errno or 0)})") from error
     with server:
         server.settimeout(_POLL_SECONDS)
-        # All must answer in one round: one that answered before may have been stopped since.
+        # All must answer in one round: a worker that answered before may have been stopped since.
         while missing := [address for address in others if not _answers(address)]:
             if time.monotonic() > deadline:
-                where = ", ".join(missing)
-                raise ConnectionError(f"{me}: no worker at {where} for {_MEET_SECONDS} s; start all of them")
+                absent = ", ".join(missing)
+                raise ConnectionError(f"{me}: no worker at {absent} for {_MEET_SECONDS} s; start all of them")
             with contextlib.suppress(TimeoutError):
                 for _ in addresses:
                     server.accept()[0].close()
@@ -106,12 +105,12 @@ def _meet(me: str, mine: str, addresses: list[str]) -> None:
 def _ending_if_not_joined(me: str) -> Iterator[None]:
     """Ends the process, with status 1, if the block takes too long, and at once on SIGINT.
 
-    In the block, TensorFlow waits for all workers, even for one that has ended since they met. Meanwhile no Python code
-    runs and SIGTERM is ignored.
+    In the block, TensorFlow waits for all workers, even for a worker that has ended since they met. Meanwhile no Python
+    code runs and SIGTERM is ignored.
     """
     _log.info("%s: joining the others; if that takes more than %d s, this process ends", me, _JOIN_SECONDS)
-    with open(os.devnull, "w") as nowhere, signals.handling(signal.SIGINT, signal.SIG_DFL):
-        faulthandler.dump_traceback_later(_JOIN_SECONDS, exit=True, file=nowhere)
+    with open(os.devnull, "w") as discarded, signals.handling(signal.SIGINT, signal.SIG_DFL):
+        faulthandler.dump_traceback_later(_JOIN_SECONDS, exit=True, file=discarded)
         try:
             yield
         finally:
@@ -137,7 +136,7 @@ def _host_and_port(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)  # an IPv6 address is in brackets
 
 
-def _place(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> tuple[int, list[str]]:
+def _own_index(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> tuple[int, list[str]]:
     """Returns the index of this process among those that train, and the addresses of all; a chief is the first."""
     jobs, task = resolver.cluster_spec().as_dict(), resolver.task_type
     if jobs and task not in ("chief", "worker"):
@@ -147,20 +146,21 @@ def _place(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> tuple[in
     return index, [*chief, *jobs.get("worker", [])]
 
 
-class Workers(OneWorker):
-    """The processes of a `MultiWorkerMirroredStrategy`; the methods are described in `OneWorker`.
+class Workers:
+    """The processes of a `MultiWorkerMirroredStrategy`, all of which must call the methods at the same step.
 
     Args:
         strategy: the devices to train on.
-    """
 
-    is_alone = False
+    Attributes:
+        is_chief: whether this process writes the files and the log.
+    """
 
     def __init__(self, strategy: tf.distribute.Strategy):
         resolver = strategy.cluster_resolver
         jobs = resolver.cluster_spec().as_dict()
         if "chief" in jobs:
-            raise InputError("strategy", "a cluster of workers, as `workers.from_environment` makes of any", "a chief")
+            raise InputError("strategy", "its cluster has a chief; use the strategy of `workers.from_environment`")
         self._strategy = strategy
         self.count = len(jobs["worker"])
         self.index = int(resolver.task_id)
@@ -168,11 +168,8 @@ class Workers(OneWorker):
         self._me = f"worker {self.index} of {self.count}"
         self._gather = tf.function(lambda numbers: strategy.run(replicas.gathered, args=(numbers,)), autograph=False)
 
-    def info(self, message: str, *arguments: object) -> None:
-        if self.is_chief:
-            _log.info(message, *arguments)
-
     def wait(self) -> None:
+        """Waits until all workers have called this."""
         _log.info("%s: waiting for the others", self._me)
         # In a thread, because Python handles signals only between two operations of its main thread.
         failed: list[Exception] = []
@@ -192,30 +189,39 @@ class Workers(OneWorker):
             raise failed[0]
 
     def any(self, flag: bool) -> bool:
+        """Returns whether `flag` is set on any worker."""
         return bool(self.gathered([flag]).any())
 
+    def chief_says(self, flag: bool) -> bool:
+        """Returns the chief's `flag`."""
+        return self.any(self.is_chief and flag)
+
     def any_every(self, period: int, number: int, flag: bool) -> bool:
+        """Like `any`, but asks only if `number` is a multiple of `period`."""
         # Asking takes a round trip and waits for the device.
         return number % period == 0 and self.any(flag)
 
     def gathered(self, numbers: list[float] | np.ndarray) -> np.ndarray:
-        mine = np.asarray(numbers, np.float64)[None]
-        gathered = self._strategy.experimental_local_results(self._gather(tf.constant(mine)))[0].numpy()
+        """Returns the numbers of all workers, float64 `(workers, numbers)`."""
+        own = np.asarray(numbers, np.float64)[None]
+        gathered = self._strategy.experimental_local_results(self._gather(tf.constant(own)))[0].numpy()
         # Every replica of a process contributes a row.
         return gathered[:: len(gathered) // self.count]
 
     def wait_for_file(self, path: pathlib.Path) -> None:
+        """Waits for a file written by the chief; network file systems may show it late."""
         deadline = time.monotonic() + _FILE_SECONDS
         if not path.exists():
             _log.info("%s: waiting for %s to appear", self._me, path)
         while not path.exists():
             if time.monotonic() > deadline:
-                found = f"no file after {_FILE_SECONDS} s"
-                raise InputError(str(path), "a file on a file system that all workers share", found)
+                problem = f"not there after {_FILE_SECONDS} s; all workers need a file system that they share"
+                raise InputError(str(path), problem)
             time.sleep(_POLL_SECONDS)
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
+        """Raises `ConnectionError` if another worker ends during the block."""
         try:
             yield
         except _GONE as error:
@@ -223,8 +229,8 @@ class Workers(OneWorker):
             if isinstance(error, tf.errors.InternalError) and not _OTHERS.search(_NAMES.sub("", error.message)):
                 raise
             if _OTHER_SIZE in error.message:
-                here = f"{replicas.num_local(self._strategy)} at {self._me}, a different number elsewhere"
-                raise InputError("strategy", "as many devices for each worker", here) from error
+                own = f"{self._me} has {replicas.num_local(self._strategy)}"
+                raise InputError("strategy", f"all workers need as many devices, and {own}, another not") from error
             raise ConnectionError(
                 f"{self._me}: another worker has ended ({type(error).__name__}), and its log says why; "
                 "start all of them again with the same commands: they resume from the newest checkpoint, if any"

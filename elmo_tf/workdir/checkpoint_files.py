@@ -1,9 +1,11 @@
-"""One checkpoint: a folder with the variables, the LSTM states, the position, and the checksums of all of these.
+"""One checkpoint: a folder with the variables, the LSTM states and the position in the data.
 
 step-00000500/variables.*      weights and the optimizer's values, as `tf.train.Checkpoint` writes them
               states.npz       the LSTM states of all streams
               progress.json    step, position in the data, checksum of the data
-              manifest.json    bytes and CRC-32C of each of the above; written last
+              manifest.json    CRC-32C of each file above but the variables' values; written last
+
+TensorFlow checks the values itself when it reads them, but not all of the index.
 """
 
 import contextlib
@@ -14,7 +16,6 @@ import pathlib
 import zipfile
 from collections.abc import Iterator, Mapping
 from concurrent import futures
-from typing import Annotated
 
 import google_crc32c
 import msgspec
@@ -22,7 +23,6 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
-from elmo_tf.files.json_file import Count
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.names import relative_names
 from elmo_tf.model.walk import States
@@ -30,7 +30,7 @@ from elmo_tf.workdir.checkpoint_progress import PROGRESS_FILE, Progress
 
 MANIFEST_FILE = "manifest.json"
 _VARIABLES = "variables"
-_READ_AT_ONCE = 2**20  # bytes, which stay in a CPU's cache
+_INDEX_FILE = f"{_VARIABLES}.index"
 # An optimizer's slots by name: a variable for each of the network's.
 Slots = Mapping[str, list[tf.Variable]]
 # First by part of a checkpoint (`bilm` or a slot of the optimizer), then by name.
@@ -46,8 +46,7 @@ _DAMAGE = (
 class _File(msgspec.Struct, frozen=True):
     """A file in the manifest."""
 
-    bytes: Count
-    crc32c: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{8}\Z")]
+    crc32c: str
 
 
 class DamagedError(InputError):
@@ -65,7 +64,7 @@ class Snapshot:
 def take_snapshot(bilm: BiLM, slots: Slots | None, progress: Progress) -> Snapshot:
     """Copies the values of all variables to the host; later steps do not change them."""
 
-    def value(variable):
+    def value(variable: tf.Variable) -> tf.Tensor:
         # TensorFlow never overwrites memory that was read: the variable's next update allocates new memory.
         read = variable.read_value()
         with tf.device("CPU:0"):
@@ -92,7 +91,7 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
         raise OSError(_message(error)) from error
     snapshot.progress.write(folder)
     files = sorted(folder.iterdir())
-    manifest = {path.name: msgspec.to_builtins(_described(path)) for path in files}
+    manifest = {path.name: {"crc32c": _crc32c(path)} for path in files if not _is_data(path.name)}
     (folder / MANIFEST_FILE).write_text(json.dumps(manifest) + "\n", "utf-8")
     for path in (*files, folder / MANIFEST_FILE, folder):
         staging.sync(path)
@@ -105,16 +104,16 @@ def num_bytes(bilm: BiLM, slots: Slots | None, states: States | None) -> int:
 
 
 def check(folder: pathlib.Path) -> None:
-    """Raises `DamagedError`, naming the folder, unless every file has the size and checksum of the manifest."""
+    """Raises `DamagedError`, naming the folder, unless every file in the manifest has its checksum."""
     with _damage_named(folder):
         source = folder / MANIFEST_FILE
         manifest = json_file.parse(source.read_bytes(), dict[str, _File], str(source))
-        for name in {PROGRESS_FILE, f"{_VARIABLES}.index"} - manifest.keys():
-            raise _damaged(folder, f"no {name} in {MANIFEST_FILE}")
-        for name, described in manifest.items():
-            found = _described(folder / name)
-            if found != described:
-                raise _damaged(folder, f"{name} with {_shown(found)}, not {_shown(described)}")
+        for name in {PROGRESS_FILE, _INDEX_FILE} - manifest.keys():
+            raise _damaged(folder, f"{MANIFEST_FILE} lacks {name}")
+        for name, listed in manifest.items():
+            # Before 0.1.0, the manifest had the variables' values as well.
+            if not _is_data(name) and _crc32c(folder / name) != listed.crc32c:
+                raise _damaged(folder, f"{name} has another checksum than in {MANIFEST_FILE}")
 
 
 def read(folder: pathlib.Path, bilm: BiLM, slots: Slots | None = None) -> Progress:
@@ -141,14 +140,14 @@ def _check_shapes(folder: pathlib.Path, stored: dict[str, list[int]], parts: Par
     """Raises `InputError` unless the stored variables include those of `parts`, with the same shapes."""
     for part, variables in parts.items():
         if not any(name.startswith(f"{part}/") for name in stored):
-            expected = f"a checkpoint with the optimizer's {part}; elmo-tf finetune starts from weights alone"
-            raise InputError(str(folder), expected, "none")
+            problem = f"it has weights, but not the optimizer's {part}; elmo-tf finetune starts from weights alone"
+            raise InputError(str(folder), problem)
         for name, variable in variables.items():
             # TensorFlow doubles dots in names.
-            found = stored.get(f"{part}/{name.replace('.', '..')}/.ATTRIBUTES/VARIABLE_VALUE")
-            if found != list(variable.shape):
-                expected = f"{part}/{name} of shape {tuple(variable.shape)}, as config.json and vocab.txt ask for"
-                raise InputError(str(folder), expected, "none" if found is None else f"shape {tuple(found)}")
+            shape = stored.get(f"{part}/{name.replace('.', '..')}/.ATTRIBUTES/VARIABLE_VALUE")
+            if shape != list(variable.shape):
+                expected = f"{part}/{name} of shape {tuple(variable.shape)}, by config.json and vocab.txt"
+                raise InputError(str(folder), expected, "none" if shape is None else f"shape {tuple(shape)}")
 
 
 @contextlib.contextmanager
@@ -159,7 +158,7 @@ def _damage_named(folder: pathlib.Path) -> Iterator[None]:
     except (DamagedError, tf.errors.ResourceExhaustedError):
         raise
     except _DAMAGE as error:
-        raise _damaged(folder, error) from error
+        raise _damaged(folder, _message(error) if isinstance(error, tf.errors.OpError) else error) from error
     except tf.errors.OpError as error:
         raise OSError(f"{folder} cannot be read: {_message(error)}") from error
     except OSError as error:
@@ -171,21 +170,17 @@ def _message(error: tf.errors.OpError) -> str:
     return error.message.rpartition("}}")[2].partition(" [Op:")[0].strip()
 
 
-def _damaged(folder: pathlib.Path, found: object) -> DamagedError:
-    return DamagedError(str(folder), "an intact checkpoint", found)
+def _damaged(folder: pathlib.Path, problem: object) -> DamagedError:
+    return DamagedError(str(folder), f"the checkpoint is damaged: {problem}")
 
 
-def _shown(file: _File) -> str:
-    return f"{file.bytes:,} bytes and CRC-32C {file.crc32c}"
+def _is_data(name: str) -> bool:
+    """Whether a file holds the variables' values."""
+    return name.startswith(f"{_VARIABLES}.data-")
 
 
-def _described(path: pathlib.Path) -> _File:
-    """Returns a file's size and checksum."""
-    checksum = google_crc32c.Checksum()
-    with path.open("rb") as file:
-        for _ in checksum.consume(file, _READ_AT_ONCE):
-            pass
-    return _File(path.stat().st_size, checksum.digest().hex())
+def _crc32c(path: pathlib.Path) -> str:
+    return f"{google_crc32c.value(path.read_bytes()):08x}"
 
 
 def _parts(bilm: BiLM, slots: Slots | None) -> Parts:

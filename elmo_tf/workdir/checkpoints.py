@@ -10,20 +10,21 @@ import re
 import shutil
 from collections.abc import Collection, Sequence
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.files import staging
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.workdir import checkpoint_files, metrics_file
 from elmo_tf.workdir.checkpoint_files import DamagedError, Slots, Snapshot
 from elmo_tf.workdir.checkpoint_progress import Progress
-from elmo_tf.workdir.folder import LATEST, Workdir
+from elmo_tf.workdir.folder import Workdir
 from elmo_tf.workdir.metrics_file import HeldoutLine
 
 CHECKPOINTS_FOLDER = "checkpoints"
+LATEST = "latest"  # the newest intact checkpoint
 BEST = "best"
-# A checkpoint, and an incomplete one that a killed process left.
+# A checkpoint, and what a killed process left of one.
 _NAME = re.compile(r"step-(\d{8}|[1-9]\d{8,})")
-_LEFT = re.compile(r"\.step-\d{8,}\.(incomplete|removed)")
+_LEFTOVER = re.compile(r"\.step-\d{8,}\.(incomplete|removed)")
 
 _log = logging.getLogger("elmo_tf")
 
@@ -37,38 +38,51 @@ def save(workdir: Workdir, bilm: BiLM, slots: Slots | None, progress: Progress) 
 def store(workdir: Workdir, snapshot: Snapshot, evaluations: Sequence[HeldoutLine]) -> pathlib.Path:
     """Writes a checkpoint, completely or not at all, and removes those that are no longer needed.
 
-    The newest `train.keep_checkpoints` are kept, those of later steps, and the best on each held-out text, or part of
-    one, that was evaluated.
+    It keeps the newest `train.keep_checkpoints`, those of later steps, and the best on each held-out text, or part of a
+    text, that was evaluated.
 
     Raises:
         OSError: if it cannot be written; the other checkpoints stay then.
     """
     step = snapshot.progress.step
-    folder, there = folder_of(workdir, step), steps(workdir)
-    if os.path.lexists(folder) and step not in there:
+    folder, existing = folder_of(workdir, step), steps(workdir)
+    if os.path.lexists(folder) and step not in existing:
         raise OSError(f"{folder} exists and is not a checkpoint")
     staged = folder.with_name(f".{folder.name}.incomplete")
-    unneeded = _unneeded(workdir, step, {*there, step}, evaluations)
-    for left in _folders(workdir, _LEFT):
-        shutil.rmtree(left, ignore_errors=True)
+    unneeded = _unneeded(workdir, step, {*existing, step}, evaluations)
+    for leftover in _folders(workdir, _LEFTOVER):
+        shutil.rmtree(leftover, ignore_errors=True)
     try:
         checkpoint_files.write(staged, snapshot)
         if folder.exists():
-            os.replace(folder, _gone(folder))
+            os.replace(folder, _removed(folder))
         os.replace(staged, folder)
         staging.sync(folder.parent)
     except BaseException:
         shutil.rmtree(staged, ignore_errors=True)
         raise
     try:
-        # Renamed first, so that none is left in part.
-        for one in unneeded:
-            os.replace(one, _gone(one))
-        for left in _folders(workdir, _LEFT):
-            shutil.rmtree(left)
+        # Renamed first: a checkpoint that is deleted in part is no checkpoint.
+        for path in unneeded:
+            os.replace(path, _removed(path))
+        for leftover in _folders(workdir, _LEFTOVER):
+            shutil.rmtree(leftover)
     except OSError as error:
         _log.warning("warning: old checkpoints cannot be removed: %s; the next checkpoint tries again", error)
     return folder
+
+
+def restore(workdir: Workdir, checkpoint: str = LATEST, with_softmax: bool = True) -> tuple[BiLM, Progress]:
+    """Returns a new network with the weights of a checkpoint, and the progress saved with them.
+
+    `checkpoint` and errors are those of `load`; without a checkpoint, it raises `InputError`.
+    """
+    bilm = workdir.new_bilm(with_softmax=with_softmax)
+    with memory_explained():
+        progress = load(workdir, bilm, checkpoint=checkpoint)
+    if progress is None:
+        raise InputError(str(workdir.path), "this workdir has no checkpoint yet")
+    return bilm, progress
 
 
 def load(workdir: Workdir, bilm: BiLM, slots: Slots | None = None, checkpoint: str = LATEST) -> Progress | None:
@@ -83,9 +97,9 @@ def load(workdir: Workdir, bilm: BiLM, slots: Slots | None = None, checkpoint: s
         the progress saved with the weights; None if there are no checkpoints.
 
     Raises:
-        InputError: if the checkpoint asked for is damaged or absent, all are damaged, one is a link, or they are of
-            another network.
-        OSError: if one cannot be read, perhaps only temporarily.
+        InputError: if the given checkpoint is damaged or absent, all are damaged, a checkpoint is a link, or they are
+            of another network.
+        OSError: if a checkpoint cannot be read, perhaps only temporarily.
     """
     if checkpoint != LATEST:
         return checkpoint_files.read(_chosen(workdir, checkpoint), bilm, slots)
@@ -124,29 +138,29 @@ def _chosen(workdir: Workdir, checkpoint: str) -> pathlib.Path:
     path = workdir.path / CHECKPOINTS_FOLDER / f"step-{checkpoint:0>8}"
     if checkpoint and _NAME.fullmatch(path.name) and _is_folder(path):
         return path
-    there = steps(workdir)
+    existing = steps(workdir)
     if checkpoint == BEST:
-        best = metrics_file.best(metrics_file.evaluations(workdir.metrics), there)
+        best = metrics_file.best(metrics_file.evaluations(workdir.metrics), existing)
         if best is None:
-            raise InputError("checkpoint", "an evaluation on held-out text for best", f"none in {workdir.path}")
+            raise InputError("checkpoint", f"{workdir.path} has no evaluation on held-out text to find the best by")
         return folder_of(workdir, best.step)
-    known = ", ".join(map(str, there)) or "of which there are none"
+    known = ", ".join(map(str, existing)) or "of which there are none"
     raise InputError("checkpoint", f"{LATEST}, {BEST} or one of the steps {known}", repr(checkpoint))
 
 
 def _unneeded(
-    workdir: Workdir, step: int, there: Collection[int], evaluations: Sequence[HeldoutLine]
+    workdir: Workdir, step: int, existing: Collection[int], evaluations: Sequence[HeldoutLine]
 ) -> list[pathlib.Path]:
-    """Returns the checkpoints, of the steps `there`, that are no longer needed once that of `step` is written."""
-    earlier = sorted(one for one in there if one <= step)
+    """Returns the checkpoints, of the `existing` steps, that are no longer needed once that of `step` is written."""
+    earlier = sorted(number for number in existing if number <= step)
     kept = set(earlier[-workdir.config.train.keep_checkpoints :])
-    for text in {one.heldout for one in evaluations}:
-        if best := metrics_file.best([one for one in evaluations if one.heldout == text], there):
+    for text in {evaluation.heldout for evaluation in evaluations}:
+        if best := metrics_file.best([line for line in evaluations if line.heldout == text], existing):
             kept.add(best.step)
-    return [folder_of(workdir, one) for one in earlier if one not in kept]
+    return [folder_of(workdir, number) for number in earlier if number not in kept]
 
 
-def _gone(folder: pathlib.Path) -> pathlib.Path:
+def _removed(folder: pathlib.Path) -> pathlib.Path:
     """Returns the name of a checkpoint while it is removed."""
     return folder.with_name(f".{folder.name}.removed")
 
@@ -161,8 +175,8 @@ def _folders(workdir: Workdir, name: re.Pattern[str]) -> list[pathlib.Path]:
 
 
 def _contents(workdir: Workdir) -> list[pathlib.Path]:
-    place = workdir.path / CHECKPOINTS_FOLDER
-    return list(place.iterdir()) if place.is_dir() else []
+    folder = workdir.path / CHECKPOINTS_FOLDER
+    return list(folder.iterdir()) if folder.is_dir() else []
 
 
 def _is_folder(path: pathlib.Path) -> bool:
@@ -173,7 +187,7 @@ def _refuse_links(workdir: Workdir) -> None:
     """Raises `InputError` if a link has a checkpoint's name: it would be ignored silently."""
     for path in _contents(workdir):
         if _NAME.fullmatch(path.name) and path.is_symlink():
-            raise InputError(str(path), "a checkpoint's folder", "a link")
+            raise InputError(str(path), "a link with a checkpoint's name; a checkpoint has to be a folder")
 
 
 def _step(path: pathlib.Path) -> int:

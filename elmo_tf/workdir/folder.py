@@ -19,18 +19,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError, memory_explained
+from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
+from elmo_tf.records.record_folder import Records
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.workdir import metrics_file
 
 if TYPE_CHECKING:
     from elmo_tf.model.bilm import BiLM
-    from elmo_tf.workdir.checkpoint_progress import Progress
 
 CONFIG_FILE = "config.json"
 VOCABULARY_FILE = "vocab.txt"
-LATEST = "latest"  # the newest intact checkpoint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,23 +69,22 @@ class Workdir:
             bilm.softmax.start_log_uniform()
         return bilm
 
-    def trained_bilm(self, checkpoint: str = LATEST, with_softmax: bool = True) -> "BiLM":
-        """Returns the network with the weights of a checkpoint; `checkpoint` and errors as for `trained`."""
-        return self.trained(checkpoint, with_softmax)[0]
-
-    def trained(self, checkpoint: str = LATEST, with_softmax: bool = True) -> "tuple[BiLM, Progress]":
-        """Returns the network with the weights of a checkpoint, and the progress saved with them.
-
-        `checkpoint` and errors are those of `checkpoints.load`; without a checkpoint, it raises `InputError`.
-        """
-        from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - it imports TensorFlow
-
-        bilm = self.new_bilm(with_softmax=with_softmax)
-        with memory_explained():
-            progress = checkpoints.load(self, bilm, checkpoint=checkpoint)
-        if progress is None:
-            raise InputError(str(self.path), "a workdir with a checkpoint", "none")
-        return bilm, progress
+    def check_records(self, *texts: Records | None) -> None:
+        """Raises `InputError`, naming the folder, if the network cannot read one of the texts."""
+        if self.vocabulary is None:
+            raise InputError(str(self.path), "this model has no softmax; elmo-tf finetune adds one")
+        needed = self.config.model.char_cnn.max_chars_per_token
+        for records in filter(None, texts):
+            if self.vocabulary.sha256() != records.vocabulary.sha256():
+                problem = (
+                    f"these records have another vocabulary, of {len(records.vocabulary):,} words; the model has "
+                    f"{len(self.vocabulary):,}: use elmo-tf preprocess --vocab {self.path / VOCABULARY_FILE}"
+                )
+                raise InputError(str(records.path), problem)
+            if records.info.max_chars_per_token < needed:
+                characters = records.info.max_chars_per_token
+                problem = f"these records have {characters} characters per token, and the model needs {needed}"
+                raise InputError(str(records.path), problem)
 
 
 @contextlib.contextmanager
@@ -103,11 +101,11 @@ def new_workdir(
     """
     staging.check_for_tensorflow(workdir)
     with staging.new_folder(workdir) as folder:
-        made = Workdir(folder, config, vocabulary, tokenizer)
-        (folder / CONFIG_FILE).write_bytes(_to_json(made))
+        new = Workdir(folder, config, vocabulary, tokenizer)
+        (folder / CONFIG_FILE).write_bytes(_to_json(new))
         if vocabulary is not None:
             (folder / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
-        yield made
+        yield new
 
 
 def check_memory(config: config_lib.Config, vocab_size: int | None, source: str = "config") -> None:
@@ -115,8 +113,8 @@ def check_memory(config: config_lib.Config, vocab_size: int | None, source: str 
     count = config.model.num_parameters(vocab_size)
     needed, memory = 4 * count, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # bytes
     if needed > memory:
-        found = f"one of {count:,} parameters, which take {needed / 1e9:,.1f} GB"
-        raise InputError(source, f"a model that fits into the {memory / 1e9:,.1f} GB of memory here", found)
+        sizes = f"{needed / 1e9:,.1f} GB, and this machine has {memory / 1e9:,.1f} GB of memory"
+        raise InputError(source, f"the model is too large: its {count:,} parameters take {sizes}")
 
 
 def is_workdir(path: str | os.PathLike) -> bool:
@@ -136,7 +134,8 @@ def open_workdir(workdir: str | os.PathLike) -> Workdir:
     folder = pathlib.Path(workdir)
     staging.check_for_tensorflow(folder)
     if not is_workdir(folder):
-        raise InputError(str(workdir), "a workdir of elmo-tf train", f"no {CONFIG_FILE} in it")
+        problem = f"not a workdir of elmo-tf train: it has no {CONFIG_FILE}" if folder.exists() else "no such folder"
+        raise InputError(str(workdir), problem)
     file = folder / CONFIG_FILE
     values = json_file.read(file, dict)
     if isinstance(task := values.get("task"), str) and "recipe" in values:
@@ -145,9 +144,11 @@ def open_workdir(workdir: str | os.PathLike) -> Workdir:
             f"a workdir of `elmo-tf task {name}`; use `elmo-tf task {name} predict` or `elmo-tf task {name} export`"
         )
         raise InputError(str(workdir), problem)
-    tokenizer = values.pop("tokenizer", "whitespace")  # earlier versions did not store it
+    tokenizer = values.pop("tokenizer", None)
     config = config_lib.from_dict(values, source=str(file))
     config_lib.check_complete(values, str(file))
+    if tokenizer is None:
+        raise InputError(str(file), "no key tokenizer")
     source = folder / VOCABULARY_FILE
     vocabulary = vocabulary_lib.from_bytes(source.read_bytes(), str(source)) if source.exists() else None
     return Workdir(folder.absolute(), config, vocabulary, tokenizer)  # the current folder may change

@@ -1,10 +1,10 @@
-"""`metrics.jsonl` of a workdir: one line of JSON per step and one per evaluation, none twice.
+"""`metrics.jsonl` of a workdir: a line of JSON for each step and each evaluation, none twice.
 
 {"step": 7, "forward_loss": 5.1, "backward_loss": 5.2, "gradient_norm": 9.6}         losses in nats per token
 {"step": 200, "heldout": "3f2c...", "perplexity": 98.2, "forward_perplexity": ...}   `heldout` identifies the text
 {"step": 900, "heldout": "77a0...", "perplexity": 97.1, ..., "whole": true}          the other lines are of a part
 
-It holds no times, so a run that was killed and resumed leaves the same file as an uninterrupted one. A run reads it
+It holds no times, so a run that was killed and resumed leaves the same file as an uninterrupted run. A run reads it
 once, when it starts, and appends to it.
 """
 
@@ -55,7 +55,7 @@ class HeldoutLine(msgspec.Struct, frozen=True):
 
 
 _HELDOUT = b'"heldout"'  # only in lines about evaluations
-# Ten times as fast as `json_file`, which reads the lines that this refuses, such as those with NaN.
+# Ten times as fast as `json_file`, which reads the lines that this decoder refuses, such as those with NaN.
 _STEP = msgspec.json.Decoder(StepLine)
 
 
@@ -72,7 +72,7 @@ class MetricsFile:
         evaluations: those in the file and those added, in order.
 
     Raises:
-        InputError: naming the line, if one up to `step` is damaged; or if the file is a link.
+        InputError: naming the line, if a line up to `step` is damaged; or if the file is a link.
     """
 
     def __init__(self, path: str | os.PathLike, step: int | None, on_line: Callable[[MetricsLine], None] | None = None):
@@ -118,41 +118,43 @@ def evaluations(path: str | os.PathLike) -> list[HeldoutLine]:
     Raises:
         InputError: naming the line, if one of them is damaged.
     """
-    return [_parsed(path, line, number) for line, number in _lines(pathlib.Path(path)) if _HELDOUT in line]
+    lines = ((line, f"{path}, line {number}") for line, number in _lines(pathlib.Path(path)) if _HELDOUT in line)
+    return [json_file.parse(line, HeldoutLine, source) for line, source in lines]
 
 
-def comparable(found: Sequence[HeldoutLine]) -> list[HeldoutLine]:
+def comparable(evaluations: Sequence[HeldoutLine]) -> list[HeldoutLine]:
     """Returns the evaluations that can be compared with the last one: those of the same text or part of it.
 
     If there are evaluations of a part and of the whole text, those of the last part count.
     """
-    regular = [one for one in found if not one.whole] or found
-    return [one for one in found if one.heldout == regular[-1].heldout]
+    regular = [line for line in evaluations if not line.whole] or evaluations
+    return [line for line in evaluations if line.heldout == regular[-1].heldout]
 
 
-def best(found: Sequence[HeldoutLine], steps: Collection[int] | None = None) -> HeldoutLine | None:
+def best(evaluations: Sequence[HeldoutLine], steps: Collection[int] | None = None) -> HeldoutLine | None:
     """Returns the `comparable` evaluation with the lowest perplexity; None if there is none.
 
     If `steps` are given, only evaluations of these count.
     """
-    candidates = [one for one in comparable(found) if steps is None or one.step in steps]
-    return min(candidates, key=lambda one: one.rank, default=None)
+    candidates = [line for line in comparable(evaluations) if steps is None or line.step in steps]
+    return min(candidates, key=lambda line: line.rank, default=None)
 
 
-def evaluations_since_best(found: Sequence[HeldoutLine]) -> int:
+def evaluations_since_best(evaluations: Sequence[HeldoutLine]) -> int:
     """Returns how many of the `comparable` evaluations came after the best."""
-    ranks = [one.rank for one in comparable(found)]
+    ranks = [line.rank for line in comparable(evaluations)]
     return len(ranks) - 1 - ranks.index(min(ranks)) if ranks else 0
 
 
 def _up_to(path: pathlib.Path, step: int) -> tuple[int, list[HeldoutLine]]:
     """Returns the size of the lines up to `step`, and the evaluations among them."""
-    size, reached, found = 0, 0, []
+    size, reached = 0, 0
+    evaluations: list[HeldoutLine] = []
     for line, number in _lines(path):
         try:
             parsed = _parsed(path, line, number)
         except InputError:
-            # After the last step that counts, a crash may have left anything.
+            # A crash may have left anything after the last complete step.
             if reached == step:
                 break
             raise
@@ -161,8 +163,8 @@ def _up_to(path: pathlib.Path, step: int) -> tuple[int, list[HeldoutLine]]:
             break
         size += len(line)
         if isinstance(parsed, HeldoutLine):
-            found.append(parsed)
-    return size, found
+            evaluations.append(parsed)
+    return size, evaluations
 
 
 def _parsed(path: str | os.PathLike, line: bytes, number: int) -> StepLine | HeldoutLine:

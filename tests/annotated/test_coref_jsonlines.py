@@ -41,7 +41,7 @@ def test_documents_without_clusters_may_be_text(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "JSON, found "),
+        ("{", "not JSON: "),
         ({"sentences": [["a", 1]]}, r"sentences\[\d\]\[\d\] to be str"),
         ({"sentences": [[]]}, "words in sentences, found 'none'"),
         ({"speakers": [["a"], [], ["b", "b"]]}, "speakers, a name for each word, found"),

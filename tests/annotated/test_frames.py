@@ -79,7 +79,7 @@ WRONG = {
     "raw": ("A sentence .\n", "JSON objects, index words .*, found 'A sentence .'", 1),
     "negative": ('{"words": ["a"], "pred": -1, "tags": ["B-V"]}', "a predicate's index from 0 to 0, found '-1'", 1),
     "empty word": ('{"words": ["a", ""], "pred": 0}', r"words\[\d\] to be str of length >= 1", 1),
-    "json": ('{"words": ["a"]\n', "JSON, found", 1),
+    "json": ('{"words": ["a"]\n', "not JSON: ", 1),
     "unclosed": ("a - *\nb x (V*\nc - *\n", r"a bracket that is closed in the sentence, found '\(V\*'", 2),
     "overlap": ("a - (A0*\nb x (V*)\nc - *)\n", r"a bracket that ends before .*, found '\(V\*\)'", 2),
     "unopened": ("a - *\nb x (V*)\nc - *)\n", r"a bracket that ends before .*, found '\*\)'", 3),

@@ -88,7 +88,7 @@ def test_pairs_alone_need_no_label(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{'a'}", "JSON, found"),
+        ("{'a'}", "not JSON: "),
         (json.dumps(snli(sentence2=" ")), "words in sentence2, found ' '"),
         (json.dumps(snli(sentence1=3)), "words in sentence1, found '3'"),
         (json.dumps(snli(gold_label=None)), "a label in gold_label, found 'None'"),

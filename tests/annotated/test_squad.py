@@ -142,9 +142,9 @@ def test_rows_of_hugging_face_have_lists_of_answers(tmp_path, name):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "JSON, found "),
-        ("[" * 100_000, "JSON, found brackets nested too deeply"),
-        ('{"version": "1.1"}', "the key data, found none"),
+        ("{", "not JSON: "),
+        ("[" * 100_000, "not JSON: brackets are nested too deeply"),
+        ('{"version": "1.1"}', "no key data"),
         (article(row("born", -1)), r".*answer_start to be int >= 0, found"),
         (article(row("none", 6)), "at least one question with an answer, found none"),
     ],
@@ -167,7 +167,7 @@ def test_a_question_that_lacks_something_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("no", "JSON, found "),
+        ("no", "not JSON: "),
         ('{"question": "a"}', "a JSON object with context and question, found "),
         ('{"context": "a", "question": " "}', "words in the question, found none"),
     ],

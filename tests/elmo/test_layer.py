@@ -138,7 +138,7 @@ def test_the_static_shape_is_known(boundaries):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"source": ("no.json", "no.hdf5")}, "no.json: expected a JSON file, found No such file or directory"),
+        ({"source": ("no.json", "no.hdf5")}, "no.json: no such file"),
         ({"mix": 3}, "mix: expected average, top, a layer from 0 to 2 or 3 finite numbers, .*, found 3"),
         ({"mix": np.zeros(2)}, r"mix: expected .*, found array\(\[0., 0.\]\)"),
         ({"penalty": -0.1}, "penalty: expected a number that is not negative, found -0.1"),

@@ -1,4 +1,4 @@
-"""JSON files: whatever is in one, an error names the file, what was expected and what was found."""
+"""JSON files: an error names the file, the key and the value."""
 
 import json
 import math
@@ -34,16 +34,21 @@ def test_what_fits_is_returned_without_keys_that_nobody_asked_about(tmp_path):
     assert math.isnan(json_file.parse("NaN", float, "text"))
 
 
+def test_a_wrong_word_is_refused_with_those_to_choose_from():
+    with pytest.raises(InputError, match=r'^key: expected one of a, b, found "c"$'):
+        json_file.convert("c", Literal["a", "b"], "key")
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "expected JSON, found Expecting value"),
-        (b'{"count": 3', "expected JSON, found Expecting ','"),
-        (b"\x93NUMPY\xff\x00", "expected JSON, found 'utf-8' codec can't decode"),
-        (b"[" * 100_000, "expected JSON, found brackets nested too deeply"),
-        (b"9" * 5000, "expected JSON, found Exceeds the limit"),
+        (b"", "not JSON: Expecting value"),
+        (b'{"count": 3', "not JSON: Expecting ','"),
+        (b"\x93NUMPY\xff\x00", "not JSON: 'utf-8' codec can't decode"),
+        (b"[" * 100_000, "not JSON: brackets are nested too deeply"),
+        (b"9" * 5000, "not JSON: Exceeds the limit"),
         (b"[]", "expected object, found a list of 0"),
-        (b"{}", "expected the key count, found none"),
+        (b"{}", "no key count"),
         ({"count": False}, "expected count to be int, found false"),
         ({"count": -5}, "expected count to be int >= 1, found -5"),
         ({"size": math.nan}, "expected size to be float >= 0.0, found NaN"),
@@ -53,7 +58,7 @@ def test_what_fits_is_returned_without_keys_that_nobody_asked_about(tmp_path):
         ({"pair": ["a", 2**63]}, "expected pair[1] to be int <= 9223372036854775807, found 9223372036854775808"),
         ({"files": []}, "expected files to be object, found a list of 0"),
         ({"files": {"x": -1}}, "expected files[...] to be int >= 0, found another value"),
-        ({"shards": [{"kind": "b"}, {}]}, "expected the key shards[1].kind, found none"),
+        ({"shards": [{"kind": "b"}, {}]}, "no key shards[1].kind"),
         ({"shards": [{"kind": "c"}]}, 'expected shards[0].kind to be a valid value, found "c"'),
         ({"count": "x" * 99}, f'expected count to be int, found "{"x" * 59}...'),
     ],
@@ -68,6 +73,6 @@ def test_what_does_not_fit_is_named(tmp_path, content, message):
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    for path, found in ((tmp_path / "none", "No such file"), (tmp_path, "Is a directory")):
-        with pytest.raises(InputError, match=rf"^{path}: expected a JSON file, found {found}"):
+    for path, problem in ((tmp_path / "none", "no such file"), (tmp_path, r"cannot be read \(Is a directory\)")):
+        with pytest.raises(InputError, match=rf"^{path}: {problem}$"):
             json_file.read(path, Info)

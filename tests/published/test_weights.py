@@ -212,7 +212,7 @@ def test_options_that_cannot_be_had_are_refused_by_key(options, words):
 
 def test_an_options_file_that_is_not_there_or_not_json_is_refused(tmp_path):
     path = tmp_path / "options.json"
-    assert message_of(read_options, path) == f"{path}: expected a JSON file, found No such file or directory"
+    assert message_of(read_options, path) == f"{path}: no such file"
     path.write_bytes(b"[]")
     assert message_of(read_options, path) == f"{path}: expected object, found a list of 0"
     path.write_text(json.dumps(files.options(n_layers=0)))

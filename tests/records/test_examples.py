@@ -30,22 +30,22 @@ def test_sentences_of_all_lengths_come_back():
 
 
 GOOD = encoded([0, 7, 9, 1], b"cat", [2, 1])
-NOT_OURS = "bytes that elmo-tf preprocess does not write"
+NO_FEATURES = "it has no token_ids, char_ids or char_lengths"
 
 
 @pytest.mark.parametrize(
-    ("record", "found"),
+    ("record", "problem"),
     [
-        (b"\xff\xff\xff", NOT_OURS),
-        (b"", NOT_OURS),
-        (GOOD[:-1], NOT_OURS),
-        (GOOD.replace(b"token_ids", b"other_ids"), NOT_OURS),
-        (wire.encode_example(b"\x00\x07\x09\x81", b"cat", b"\2\1"), NOT_OURS),  # the last number goes on
-        (wire.encode_example(b"\x00\x07\x89" + b"\x80" * 10 + b"\x00\x01", b"cat", b"\2\1"), "-1 as number 2"),
-        (encoded([0, 7, 9, 9, 1], b"cat", [2, 1]), "5 token_ids, not two more than 2"),
-        (encoded([0], b"cat", [2, 1]), "1 token_ids, not two more than 2"),
-        (encoded([0, 7, 9, 1], b"cat", [2, 2]), "3 bytes of char_ids, not 4"),
-        (encoded([0, 7, 9, 1], b"cat", [1, 1]), "3 bytes of char_ids, not 2"),
+        (b"\xff\xff\xff", NO_FEATURES),
+        (b"", NO_FEATURES),
+        (GOOD[:-1], NO_FEATURES),
+        (GOOD.replace(b"char_ids", b"word_ids"), NO_FEATURES),
+        (GOOD.replace(b"token_ids", b"other_ids"), "0 token_ids, not two more than its 2"),
+        (wire.encode_example(b"\x00\x07\x09\x81", b"cat", b"\2\1"), NO_FEATURES),  # the last number goes on
+        (encoded([0, 7, 9, 9, 1], b"cat", [2, 1]), "5 token_ids, not two more than its 2"),
+        (encoded([0], b"cat", [2, 1]), "1 token_ids, not two more than its 2"),
+        (encoded([0, 7, 9, 1], b"cat", [2, 2]), "3 bytes of char_ids; its char_lengths add up to 4"),
+        (encoded([0, 7, 9, 1], b"cat", [1, 1]), "3 bytes of char_ids; its char_lengths add up to 2"),
         (encoded([0, 7, VOCAB_SIZE, 1], b"cat", [2, 1]), f"{VOCAB_SIZE} as number 2 of 4"),
         (encoded([0, 7, 1 << 40, 1], b"cat", [2, 1]), f"{1 << 40} as number 2 of 4"),
         (encoded([0, -1, 7, 1], b"cat", [2, 1]), "-1 as number 1 of 4"),
@@ -54,8 +54,8 @@ NOT_OURS = "bytes that elmo-tf preprocess does not write"
     ],
 )
 @pytest.mark.parametrize("others", [0, 3])
-def test_a_record_that_is_not_a_sentence_is_refused_by_its_number(record, found, others):
-    with pytest.raises(examples.UnfitRecordError, match=found) as caught:
+def test_a_record_that_is_not_a_sentence_is_refused_by_its_number(record, problem, others):
+    with pytest.raises(examples.UnfitRecordError, match=problem) as caught:
         examples.decode_examples([*[GOOD] * others, record, GOOD], VOCAB_SIZE)
     assert caught.value.number == others
 

@@ -33,7 +33,7 @@ FRAMED = wire.frame(b"fine") + wire.frame(b"then")
 )
 def test_a_wrong_byte_or_a_cut_file_is_refused_by_its_place(tmp_path, content, place):
     (tmp_path / "shard").write_bytes(content)
-    with pytest.raises(InputError, match=rf"shard: expected an? .*TFRecord at byte {place}, "):
+    with pytest.raises(InputError, match=rf"shard: .*TFRecord at byte {place}\b"):
         record_folder.load_shard(tmp_path / "shard")
 
 
@@ -52,11 +52,11 @@ SHARD = "shard-00001-of-00002.tfrecord"
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("_SUCCESS", None, ": expected a finished folder of elmo-tf preprocess, found no _SUCCESS marker in it"),
-        ("vocab.txt", b"<S>\n</S>\n<UNK>\nother\n", "/vocab.txt: expected the vocabulary that info.json describes"),
-        ("vocab.txt", None, "/vocab.txt: expected a vocabulary, found No such file"),
-        (SHARD, None, rf"/{SHARD}: expected \d+ bytes, found None"),
-        (SHARD, b"xx", rf"/{SHARD}: expected \d+ bytes, found 2"),
+        ("_SUCCESS", None, ": not a finished folder of elmo-tf preprocess: it has no _SUCCESS marker"),
+        ("vocab.txt", b"<S>\n</S>\n<UNK>\nother\n", "/vocab.txt: not the vocabulary that info.json describes"),
+        ("vocab.txt", None, "/vocab.txt: no such file"),
+        (SHARD, None, rf"/{SHARD}: no such file"),
+        (SHARD, b"xx", rf"/{SHARD}: 2 bytes, not the \d+ of info.json"),
     ],
 )
 def test_a_folder_with_another_file_is_refused(tmp_path, name, content, message):
@@ -64,7 +64,7 @@ def test_a_folder_with_another_file_is_refused(tmp_path, name, content, message)
     (tmp_path / name).unlink() if content is None else (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=f"^{tmp_path}{message}"):
         record_folder.open_folder(tmp_path)
-    with pytest.raises(InputError, match=r"none: expected a finished folder .*, found no such folder"):
+    with pytest.raises(InputError, match="none: no such folder"):
         record_folder.open_folder(tmp_path / "none")
 
 
@@ -75,10 +75,10 @@ def changed_shard(**values):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda _: [], "object, found a list of 0"),
+        (lambda _: [], "expected object, found a list of 0"),
         ({"format_version": 99}, "format_version to be int <= 1, found 99"),
         ({"sentences": 0}, "sentences to be int >= 1, found 0"),
-        ({"sentences": 3}, "shards with 3 sentences in all, found 2"),
+        ({"sentences": 3}, "the shards have 2 sentences in all, not 3"),
         ({"max_chars_per_token": 2}, "max_chars_per_token to be int >= 3, found 2"),
         (changed_shard(name="../shard"), r"shards\[\d\].name to be str matching regex"),
         (changed_shard(sha256="x"), r"shards\[\d\].sha256 to be str matching regex"),
@@ -88,5 +88,5 @@ def test_an_info_json_of_wrong_types_or_ranges_is_refused_by_name(tmp_path, chan
     file = helpers.write_records(tmp_path / "data", ["a b", "c"]).path / "info.json"
     info = json.loads(file.read_text())
     file.write_text(json.dumps(info | change if isinstance(change, dict) else change(info)))
-    with pytest.raises(InputError, match=f"^{file}: expected {message}"):
+    with pytest.raises(InputError, match=f"^{file}: (expected )?{message}"):
         record_folder.open_folder(file.parent)

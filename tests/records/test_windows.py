@@ -146,7 +146,7 @@ def test_an_intact_record_that_is_not_a_sentence_is_an_input_error_with_its_plac
     shard = records.shards[1]
     first, _, *rest = map(wire.frame, record_folder.read_shard(shard))
     shard.write_bytes(b"".join([first, wire.frame(b"\xff"), *rest]))  # all checksums are right
-    expected = f"^{shard}: expected a sentence at byte {len(first)}, found bytes that elmo-tf preprocess does not write"
+    expected = f"^{shard}: the record at byte {len(first)} is not a sentence: it has no token_ids"
     with pytest.raises(InputError, match=expected):
         list(Windows(records, 2, 5, seed=seed, epochs=1))
 
@@ -155,14 +155,14 @@ def test_shard_with_another_number_of_sentences_is_an_input_error(tmp_path):
     records = helpers.write_records(tmp_path, SENTENCES, num_shards=2)
     shard = records.shards[1]
     shard.write_bytes(b"".join(map(wire.frame, record_folder.read_shard(shard)[1:])))
-    with pytest.raises(InputError, match=f"{shard}: expected 20 sentences, as in info.json, found 19"):
+    with pytest.raises(InputError, match=f"{shard}: it has 19 sentences, not the 20 of info.json"):
         list(Windows(records, 2, 5, epochs=1))
 
 
 def test_position_that_does_not_fit_is_an_input_error(records):
-    with pytest.raises(InputError, match="position: expected 3 streams, found 2"):
+    with pytest.raises(InputError, match="position: 2 streams, not 3"):
         next(iter(Windows(records, 3, 5, position=Position(0, 2, (None, None)))))
-    with pytest.raises(InputError, match="position: expected a sentence in stream 1, found bytes"):
+    with pytest.raises(InputError, match="position: the record of stream 1 is not a sentence"):
         next(iter(Windows(records, 2, 5, position=Position(0, 2, (None, (b"?", 1))))))
 
 
@@ -271,7 +271,7 @@ def test_records_without_sentences_are_an_error_and_no_endless_loop(tmp_path):
     (shard,) = made.info.shards
     info = msgspec.structs.replace(made.info, shards=[msgspec.structs.replace(shard, sentences=0)])
     empty = made._replace(info=info)
-    with pytest.raises(InputError, match=r"^.*data: expected at least one sentence, found none$"):
+    with pytest.raises(InputError, match=r"^.*data: no sentences$"):
         next(iter(Windows(empty, 2, 5)))
 
 

@@ -29,9 +29,7 @@ def test_each_signature_is_a_layer_of_a_functional_keras_model(savedmodel, loade
     if endpoint != "char_ids":
         assert found["tokens"].tolist() == PADDED
     assert [tuple(variable.shape) for variable in layer.trainable_variables] == [(3,), ()]
-    # The initial states.
-    num_states = 2 * 2 * (24 + 8)
-    assert sum(int(np.prod(variable.shape)) for variable in layer.non_trainable_variables) == MICRO_NUMBERS + num_states
+    assert sum(int(np.prod(variable.shape)) for variable in layer.non_trainable_variables) == MICRO_NUMBERS
 
 
 def test_a_keras_model_trains_the_mix_and_nothing_else_of_it(savedmodel):

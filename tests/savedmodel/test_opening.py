@@ -36,9 +36,9 @@ def test_the_list_names_every_file_with_its_size_and_sha256(tmp_path, savedmodel
 @pytest.mark.parametrize("name", [*FILES, contract.CHECKSUMS_FILE])
 def test_a_lost_file_is_named(copy, name):
     (copy / name).unlink()
-    problem = rf"expected the file {name}.*, found none$"
-    if name == "saved_model.pb":
-        problem = "no model at this path"
+    problem = "no model at this path" if name == "saved_model.pb" else f"{name} is missing"
+    if name == contract.CHECKSUMS_FILE:
+        problem = f"not an export of elmo-tf: it has no {name}"
     with pytest.raises(InputError, match=rf"^{copy}: {problem}"):
         sources.find(copy).model()
 
@@ -47,21 +47,21 @@ def test_a_lost_file_is_named(copy, name):
 def test_a_file_of_another_size_is_named_without_being_read(copy, name):
     size = (copy / name).stat().st_size
     os.truncate(copy / name, size - 1)
-    with pytest.raises(InputError, match=f"^{copy}/{name}: expected {size} bytes, found {size - 1}$"):
+    with pytest.raises(InputError, match=f"^{copy}/{name}: damaged: {size - 1:,} bytes, not {size:,}$"):
         sources.find(copy).model()
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_with_one_other_bit_is_named_on_request(copy, name):
     flip(copy / name)
-    with pytest.raises(InputError, match=rf"^{copy}/{name}: expected SHA-256 \w+, found \w+$"):
+    with pytest.raises(InputError, match=rf"^{copy}/{name}: damaged: its SHA-256 is not that of "):
         checksums.check(copy, thorough=True)
 
 
 def test_an_unknown_file_is_named_on_request(copy):
     (copy / "assets" / "more.txt").touch()
     checksums.check(copy)
-    with pytest.raises(InputError, match=r"expected only files that are listed in .*, found assets/more.txt$"):
+    with pytest.raises(InputError, match=r"assets/more.txt is not listed in "):
         checksums.check(copy, thorough=True)
 
 
@@ -93,9 +93,9 @@ def test_damage_that_only_tensorflow_notices_is_reported_with_the_folder(copy):
 # tests/test_config.py and tests/files/test_json_file.py have the other ways to be wrong.
 DAMAGED = [
     (contract.CHECKSUMS_FILE, '{"a": {"bytes": "3", "sha256": "x"}}', r"\[...\].bytes to be int, found another value"),
-    (contract.CONFIG_FILE, "{}", "the key model, found none"),
-    (contract.CONFIG_FILE, '{"model": {"lstm": {"units": "24"}}}', "model.lstm.units to be .*, found "),
-    (contract.PROVENANCE_FILE, "{}", "the key tokenizer, found none"),
+    (contract.CONFIG_FILE, "{}", "no key model"),
+    (contract.CONFIG_FILE, '{"model": {"lstm": {"units": "24"}}}', "model.lstm.units: expected int, found "),
+    (contract.PROVENANCE_FILE, "{}", "no key tokenizer"),
     (contract.PROVENANCE_FILE, '{"tokenizer": "words"}', "tokenizer to be .*, found "),
 ]
 
@@ -105,7 +105,7 @@ def test_a_damaged_list_configuration_or_provenance_is_named(copy, name, content
     (copy / name).write_text(content)
     if name != contract.CHECKSUMS_FILE:
         checksums.write(copy)
-    with pytest.raises(InputError, match=rf"^{copy}/{name}: expected .*{message}"):
+    with pytest.raises(InputError, match=rf"^{copy}/{name}: .*{message}"):
         sources.find(copy)
 
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.scalar_mix import build_mix
-from elmo_tf.savedmodel import contract, root, states
+from elmo_tf.savedmodel import contract, root
 from tests import checks
 from tests.helpers import batch_char_ids
 
@@ -53,20 +53,20 @@ def draw_sentences(spaced: bool, count: int = 300) -> list[list[bytes]]:
 def model(tmp_path_factory):
     """A network of everything in its smallest, as an export saves it, loaded."""
     bilm = checks.randomize(BiLM(SMALL), scale=0.6)
-    built = root.build_root(bilm, build_mix(3, [0.3, -0.5, 1.0], 1.7), "whitespace", states.zero(bilm))
+    built = root.build_root(bilm, build_mix(3, [0.3, -0.5, 1.0], 1.7), "whitespace")
     folder = str(tmp_path_factory.mktemp("property") / "model")
     tf.saved_model.save(built, folder, signatures={name: getattr(built, name) for name in contract.FUNCTIONS})
     return tf.saved_model.load(folder)
 
 
-def alone(model, sentences: list[list[bytes]], before: dict[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
-    """Returns what a model gives for each sentence alone, after the states `before`."""
+def alone(model, sentences: list[list[bytes]]) -> list[dict[str, np.ndarray]]:
+    """Returns a model's outputs for each sentence alone."""
     found = []
     for words in sentences:
         tokens, length = np.array(words, object).reshape(1, -1), np.array([len(words)], np.int32)
         tensors = {"tokens": tf.constant(tokens, tf.string), "sequence_len": tf.constant(length)}
-        outputs = model.signatures["stream"](**tensors, **before)
-        found.append({name: outputs[name].numpy()[0] for name in ("layers", "elmo", "default", *before)})
+        outputs = model.signatures["tokens"](**tensors)
+        found.append({name: outputs[name].numpy()[0] for name in ("layers", "elmo", "default")})
     return found
 
 
@@ -97,26 +97,20 @@ def char_ids_of(random, sentences):
 
 
 DTYPES = {"strings": tf.string, "tokens": tf.string}
-INPUTS = {"default": strings_of, "tokens": tokens_of, "char_ids": char_ids_of, "stream": tokens_of}
+INPUTS = {"default": strings_of, "tokens": tokens_of, "char_ids": char_ids_of}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", INPUTS)
 def test_any_batch_gives_what_its_sentences_give_alone(model, name):
-    random, signature = np.random.default_rng(SEED), model.signatures[name]
-    before = {key: state.numpy() for key, state in model.initial_states(1).items()}
-    if name == "stream":
-        before = {key: random.normal(0, 0.5, state.shape).astype(np.float32) for key, state in before.items()}
+    signature = model.signatures[name]
     sentences = draw_sentences(spaced=name == "default")
-    wanted = alone(model, sentences, before)
+    wanted = alone(model, sentences)
     for batch in range(NUM_BATCHES):
         random = np.random.default_rng([SEED, batch])
         numbers = random.integers(0, len(sentences), random.integers(0, 6)).tolist()
         inputs, max_length = INPUTS[name](random, [sentences[number] for number in numbers])
         tensors = {key: tf.constant(value, DTYPES.get(key, tf.int32)) for key, value in inputs.items()}
-        if name == "stream":  # the states of all sentences, or of each
-            rows = len(numbers) if random.random() < 0.5 else 1
-            tensors |= {key: tf.constant(np.repeat(state, rows, 0)) for key, state in before.items()}
         found = {key: value.numpy() for key, value in signature(**tensors).items()}
         context = f"batch {batch} of seed {SEED}"
         assert found["layers"].shape == (len(numbers), 3, max_length, 8), context

@@ -32,21 +32,13 @@ OUTPUTS = {
     "mask": ((None, None), tf.bool),
 }
 STRINGS = {"strings": ((None,), tf.string)}
-# Each layer's states, in and out: 24 units.
-STATES = {
-    f"{direction}_{part}{number}": ((None, width), tf.float32)
-    for direction in ("forward", "backward")
-    for number in (1, 2)
-    for part, width in (("cell", 24), ("recurrent", 8))
-}
 TOKENS = {"tokens": ((None, None), tf.string), "sequence_len": ((None,), tf.int32)}
 TOKEN_OUTPUT = {"tokens": ((None, None), tf.string)}
-MORE_OUTPUTS = dict.fromkeys(("default", "serving_default", "tokens"), TOKEN_OUTPUT) | {"stream": STATES}
+MORE_OUTPUTS = dict.fromkeys(("default", "serving_default", "tokens"), TOKEN_OUTPUT)
 INPUTS = {
     "default": STRINGS,
     "serving_default": STRINGS,
     "tokens": TOKENS,
-    "stream": TOKENS | STATES,
     "char_ids": {"char_ids": ((None, None, 50), tf.int32)},
 }
 

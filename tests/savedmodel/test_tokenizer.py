@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.scalar_mix import build_mix
-from elmo_tf.savedmodel import root, sample_vectors, states, verification
-from elmo_tf.text import in_graph, tokenizers
+from elmo_tf.savedmodel import root, verification
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, run_python
 
@@ -44,7 +43,7 @@ def unicode_model(tmp_path_factory):
 def test_each_vector_has_its_token_and_its_bytes_in_the_sentence():
     """Of the object that an export saves."""
     bilm, strings = BiLM(MICRO), [as_bytes(text) for text in TEXT]
-    model = root.build_root(bilm, build_mix(3, "average", 1.0), "unicode", states.zero(bilm))
+    model = root.build_root(bilm, build_mix(3, "average", 1.0), "unicode")
     found = model.default(strings=tf.constant(strings))
     longest = max(map(len, TOKENS))
     assert (found["offsets"].dtype, found["offsets"].shape) == (tf.int32, (len(TEXT), longest, 2))
@@ -64,7 +63,7 @@ def test_each_vector_has_its_token_and_its_bytes_in_the_sentence():
 def test_penn_splits_raw_sentences_and_tells_each_words_bytes():
     """Of the object that an export saves."""
     bilm, sentence = BiLM(MICRO), "\u201cIt\u2019s na\u00efve,\u201d he said.".encode()
-    model = root.build_root(bilm, build_mix(3, "average", 1.0), "penn", states.zero(bilm))
+    model = root.build_root(bilm, build_mix(3, "average", 1.0), "penn")
     found = model.default(strings=tf.constant([sentence, b"", b"a b"]))
     words = ['"', "It", "'s", "na\u00efve", ",", '"', "he", "said", "."]
     assert found["tokens"].numpy().tolist() == [
@@ -97,11 +96,3 @@ def test_a_fresh_process_that_imports_tensorflow_text_computes_the_same(unicode_
 def test_a_fresh_process_loads_it_with_another_tokenizer(unicode_model):
     program = "import sys, elmo_tf; print(elmo_tf.load(sys.argv[1], tokenizer='whitespace').encode(['a b,'])[0].tokens)"
     assert run_python("-c", program, unicode_model).stdout == "['a', 'b,']\n"
-
-
-@pytest.mark.parametrize("tokenizer", tokenizers.TOKENIZERS)
-def test_every_tokenizer_splits_its_sample_sentences_at_white_space(tokenizer):
-    sentences = sample_vectors.sentences(tokenizer)
-    tokens, lengths = in_graph.split(tf.constant(sentences), tokenizer)
-    rows = [row[:length] for row, length in zip(tokens.numpy().tolist(), lengths.numpy(), strict=True)]
-    assert rows == [sentence.split() for sentence in sentences]

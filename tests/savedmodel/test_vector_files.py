@@ -21,10 +21,10 @@ def write_folder(path, info: str) -> None:
 
 
 DAMAGED = [
-    ("", "JSON, found Expecting value"),
-    ("[]", "object, found a list of 0"),
+    ("", "not JSON: Expecting value"),
+    ("[]", "expected object, found a list of 0"),
     ('{"format_version": "1"}', 'format_version to be a valid value, found "1"'),
-    (json.dumps({name: value for name, value in INFO.items() if name != "dtype"}), "the key dtype, found none"),
+    (json.dumps({name: value for name, value in INFO.items() if name != "dtype"}), "no key dtype"),
     (json.dumps(INFO | {"dtype": "int8"}), 'dtype to be a valid value, found "int8"'),
     (json.dumps(INFO | {"shards": ["shard"]}), "shards.*, found "),
     (json.dumps(INFO | {"shards": [{"name": f"../{SHARD}"}]}), "shards.*, found "),
@@ -34,7 +34,7 @@ DAMAGED = [
 @pytest.mark.parametrize(("info", "message"), DAMAGED)
 def test_a_damaged_info_is_refused_in_one_line(tmp_path, info, message):
     write_folder(tmp_path / "folder", info)
-    with pytest.raises(InputError, match=rf"^{tmp_path}/folder/info.json: expected {message}"):
+    with pytest.raises(InputError, match=rf"^{tmp_path}/folder/info.json: .*{message}"):
         vector_files.read_tfrecords(tmp_path / "folder")
 
 

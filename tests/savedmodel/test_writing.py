@@ -14,6 +14,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.savedmodel import verification, writing
+from elmo_tf.workdir import checkpoints
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids
 from tests.savedmodel.calls import SAME, TEXT, WORDS, embed
@@ -22,8 +23,8 @@ from tests.savedmodel.calls import SAME, TEXT, WORDS, embed
 def test_assets_hold_the_configuration_and_where_the_model_comes_from(savedmodel):
     assets = {path.name: json.loads(path.read_text("utf-8")) for path in (savedmodel.path / "assets").iterdir()}
     assert config_lib.from_dict(assets.pop("config.json")) == MICRO_CONFIG
-    settings = {"tokenizer": "whitespace", "initial_state": {"kind": "zero"}}
-    assert assets == {"provenance.json": {"elmo_tf": __version__, **settings, "vocabulary": {"size": 3}}}
+    provenance = {"elmo_tf": __version__, "tokenizer": "whitespace", "vocabulary": {"size": 3}}
+    assert assets == {"provenance.json": provenance}
 
 
 @pytest.mark.slow
@@ -79,7 +80,7 @@ def test_a_model_that_fails_its_verification_leaves_nothing_behind(tmp_path, mon
 @pytest.mark.parametrize(
     ("output", "options", "message"),
     [
-        ("file", {}, r"^\S+/file: expected a folder for the model's versions, found a file$"),
+        ("file", {}, r"^\S+/file: a file, not a folder for the model's versions$"),
         ("new", {"mix": [0.0, 1.0]}, r"^mix: expected average, .* 3 finite numbers, .*, found \[0.0, 1.0\]$"),
         ("new", {"gamma": float("nan")}, r"^gamma: expected a finite number, found nan$"),
         ("new", {"gamma": 1e39}, r"^gamma: expected a finite number, found 1e\+39$"),
@@ -95,9 +96,9 @@ def test_what_cannot_be_exported_is_refused_and_leaves_nothing_behind(tmp_path, 
     assert (tmp_path / "file").read_text() == "text"
 
 
-def test_a_version_is_no_place_for_versions(savedmodel, workdir):
-    with pytest.raises(InputError, match=f"^{savedmodel.path}: expected the folder of a model's versions, found one"):
-        writing.export(workdir.trained_bilm(), workdir.config, savedmodel.path)
+def test_a_version_is_not_a_folder_for_versions(savedmodel, workdir):
+    with pytest.raises(InputError, match=f"^{savedmodel.path}: one version of a model"):
+        writing.export(checkpoints.restore(workdir)[0], workdir.config, savedmodel.path)
 
 
 def test_a_full_disk_is_an_error_and_leaves_nothing_behind(savedmodel, tmp_path):

@@ -155,9 +155,9 @@ def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
         (lambda: train(data, folder, seeds=2), several),
         (lambda: train(data, tmp_path / "mine", seeds=2), several),
         (lambda: trained.load(folder, "ner"), "a system for ner, found one for toy"),
-        (lambda: tasks.load(tmp_path), "a JSON file, found No such file or directory"),
+        (lambda: tasks.load(tmp_path), "no such file"),
     ):
-        with pytest.raises(InputError, match=f"^/.*: expected {message}$"):
+        with pytest.raises(InputError, match=f"^/.*: (expected )?{message}$"):
             call()
     assert json.loads((folder / trained.SCORES).read_bytes()) == results
     assert [path.read_text() for path in (tmp_path / "mine").iterdir()] == ["mine"]
@@ -166,8 +166,8 @@ def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("config.json", '{"task": "toy", "recipe": {}}', "the key labels, found none"),
-        ("config.json", '{"task": "toy", "recipe": {"fit": {"x": 1}}, "labels": []}', "one of .*, found 'fit.x'.*"),
+        ("config.json", '{"task": "toy", "recipe": {}}', "no key labels"),
+        ("config.json", '{"task": "toy", "recipe": {"fit": {"x": 1}}, "labels": []}', "no setting is called 'fit.x'.*"),
         ("scores.json", '{"best": "../seed_0"}', "best to be .*, found .../seed_0."),
         ("model.keras", "", "a Keras model, found .*"),
     ],
@@ -177,7 +177,7 @@ def test_a_damaged_file_is_named(done, tmp_path, name, content, message):
     if name == "scores.json":
         (tmp_path / "run" / "config.json").unlink()
     (tmp_path / "run" / name).write_text(content)
-    with pytest.raises(InputError, match=f"^.*/{name}: expected {message}$"):
+    with pytest.raises(InputError, match=f"^.*/{name}: (expected )?{message}$"):
         tasks.load(tmp_path / "run")
 
 

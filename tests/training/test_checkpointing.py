@@ -9,34 +9,38 @@ import pytest
 from elmo_tf.config import TrainConfig
 from elmo_tf.training import checkpointing
 from elmo_tf.training.checkpointing import Checkpointing
-from elmo_tf.training.coordination import OneWorker
+from elmo_tf.training.several import SharedCheckpointing
 from elmo_tf.training.workers import Workers
 
 
-class TwoWorkers(OneWorker):
+class Chief:
     """The chief of two workers that agree."""
 
+    is_chief = True
     any_every = Workers.any_every
+
+    def any(self, flag: bool) -> bool:
+        return flag
 
 
 @pytest.mark.parametrize(
-    ("step", "seconds", "minutes", "due"),
+    ("step", "seconds", "minutes", "due", "shared"),
     [
-        (20, 0, 0.0, True),
-        (21, 999, 0.0, False),
-        (20, 59, 1.0, False),
-        (25, 61, 1.0, True),
-        (21, 61, 1.0, False),  # workers ask each other only every `log_steps` steps
+        (20, 0, 0.0, True, True),
+        (21, 999, 0.0, False, False),
+        (20, 59, 1.0, False, False),
+        (25, 61, 1.0, True, True),
+        (21, 61, 1.0, True, False),  # workers ask each other only every `log_steps` steps
     ],
 )
-def test_a_checkpoint_is_due_by_steps_or_by_minutes(monkeypatch, step, seconds, minutes, due):
+def test_a_checkpoint_is_due_by_steps_or_by_minutes(monkeypatch, step, seconds, minutes, due, shared):
     clock = types.SimpleNamespace(monotonic=lambda: 100.0)
     monkeypatch.setattr(checkpointing, "time", clock)
     config = TrainConfig(checkpoint_steps=10, log_steps=5, checkpoint_minutes=minutes)
     state = types.SimpleNamespace(step=step, trainer=types.SimpleNamespace(config=config))
-    run = Checkpointing(None, state, TwoWorkers())
+    runs = Checkpointing(None, state), SharedCheckpointing(None, state, Chief())
     clock.monotonic = lambda: 100.0 + seconds
-    assert run.due() is due
+    assert [run.due() for run in runs] == [due, shared]
 
 
 def test_training_goes_on_while_a_checkpoint_is_written_or_fails(monkeypatch, caplog):
@@ -51,8 +55,8 @@ def test_training_goes_on_while_a_checkpoint_is_written_or_fails(monkeypatch, ca
     monkeypatch.setattr(checkpointing.checkpoints, "store", store)
     monkeypatch.setattr(checkpointing.checkpoint_files, "take_snapshot", lambda *_: state.step)
     trainer = types.SimpleNamespace(bilm=None, optimizer=types.SimpleNamespace(slots={}))
-    state = types.SimpleNamespace(trainer=trainer, progress=lambda: state)
-    run = Checkpointing(None, state, OneWorker())
+    state = types.SimpleNamespace(trainer=trainer, saved=lambda: state)
+    run = Checkpointing(None, state)
     state.step = 3
     run.save([], needed=False)
     run.poll()

@@ -14,10 +14,9 @@ from elmo_tf.errors import InputError
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.records.windows import Windows
-from elmo_tf.training import loop
-from elmo_tf.training import precision as precision_lib
-from elmo_tf.training.evaluation import check_records, evaluate
-from elmo_tf.workdir import metrics_file
+from elmo_tf.training import devices, loop
+from elmo_tf.training.evaluation import evaluate
+from elmo_tf.workdir import checkpoints, metrics_file
 from elmo_tf.workdir.folder import Workdir
 from tests import checks, float64
 from tests.conftest import SENTENCES
@@ -85,12 +84,12 @@ def test_numbers_below_the_least_are_refused(records, workdir, tmp_path):
     with pytest.raises(InputError, match=r"^steps: expected at least 0, found -1$"):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "new", steps=-1)
     with pytest.raises(InputError, match=r"^checkpoint: expected latest, best or one of the steps 3, found ''$"):
-        workdir.trained_bilm("")
+        checkpoints.restore(workdir, "")[0]
 
 
 @pytest.mark.slow
 def test_evaluate_computes_on_all_gpus_or_those_it_is_given(records, workdir):
-    expected = evaluate(workdir.trained_bilm(), records, 3, 5)
+    expected = evaluate(checkpoints.restore(workdir)[0], records, 3, 5)
     command = ["evaluate", "--workdir", str(workdir.path), "--data", str(records.path), "--batch-size", "3"]
     ran = run_python("-m", "tests.training.pretended_gpus", *command, "--gpus", "0,2")
     assert ran.stderr.splitlines()[-1].endswith(", float32 products, on CPU:0, CPU:1")
@@ -108,8 +107,8 @@ def test_float32_products_are_tf32_on_gpus_that_have_it(capability, allowed, exp
     details = {"compute_capability": capability}
     monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda _: details)
     monkeypatch.setattr(tf.config.experimental, "tensor_float_32_execution_enabled", lambda: allowed)
-    assert precision_lib.of_products("float32") == expected
-    assert precision_lib.of_products("bfloat16") == "bfloat16"
+    assert devices.product_precision("float32") == expected
+    assert devices.product_precision("bfloat16") == "bfloat16"
 
 
 def test_the_unigram_model_counts_words_and_sentence_ends_plus_one_each(tmp_path):
@@ -122,19 +121,15 @@ def test_the_unigram_model_counts_words_and_sentence_ends_plus_one_each(tmp_path
 
 def test_records_that_do_not_fit_the_network_are_refused(records, tmp_path):
     def check(texts, model=MICRO, vocabulary=records.vocabulary):
-        check_records(Workdir(tmp_path, dataclasses.replace(MICRO_CONFIG, model=model), vocabulary), texts)
+        Workdir(tmp_path, dataclasses.replace(MICRO_CONFIG, model=model), vocabulary).check_records(texts)
 
     check(records)
     other = write_records(tmp_path / "other", ["another text"])
     longer = dataclasses.replace(MICRO, char_cnn=dataclasses.replace(MICRO.char_cnn, max_chars_per_token=60))
-    with pytest.raises(InputError, match=f"^{tmp_path}: expected a model with a softmax, found one without; "):
+    with pytest.raises(InputError, match=f"^{tmp_path}: this model has no softmax; "):
         check(records, vocabulary=None)
-    message = (
-        rf"^{other.path}: expected records made with the model's vocabulary of 16 words .*, found another one of 5"
-    )
+    message = rf"^{other.path}: these records have another vocabulary, of 5 words; the model has 16: use "
     with pytest.raises(InputError, match=message):
         check(other)
-    with pytest.raises(
-        InputError, match=rf"^{records.path}: expected records with at least 60 characters .*, found 50"
-    ):
+    with pytest.raises(InputError, match=rf"^{records.path}: these records have 50 characters per token, and"):
         check(records, longer)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import pathlib
 import signal
 import types
 
@@ -11,6 +12,7 @@ import pytest
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.model.bilm import BiLM
+from elmo_tf.records.record_folder import Records
 from elmo_tf.training import heldout, loop
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.finetuning import finetune
@@ -26,7 +28,7 @@ SHAPE = {"batch_size": 4, "unroll_steps": 5}  # 20 tokens per window
 def parts(tokens: int, **config) -> list[heldout.Part]:
     """Returns the parts of a held-out text of so many tokens, a sentence boundary included."""
     info = types.SimpleNamespace(tokens=tokens - 1, sentences=1, shards=[types.SimpleNamespace(sha256="abc")])
-    return heldout.parts(types.SimpleNamespace(info=info), TrainConfig(**SHAPE | config))
+    return heldout.parts(Records(pathlib.Path(), info, None), TrainConfig(**SHAPE | config))
 
 
 def test_a_part_is_so_many_tokens_in_whole_windows_unless_that_is_the_whole_text():

@@ -91,7 +91,7 @@ def test_an_imported_checkpoint_evaluates_as_the_reference_does(parts, records, 
     one = write_records(tmp_path / "one", SENTENCES[:1], num_shards=1, vocabulary=words_of(records))
     tokens = [b"<S>", *SENTENCES[0].encode().split(), b"</S>"]
     ids, chars = np.array([0, *one.vocabulary.ids(tokens[1:-1]), 1]), char_ids.encode_tokens(tokens)
-    result = evaluate(workdir.trained_bilm(), one, batch_size=1)
+    result = evaluate(checkpoints.restore(workdir)[0], one, batch_size=1)
     for direction, found in enumerate((result.forward_perplexity, result.backward_perplexity)):
         turn = -1 if direction else 1
         model = workdir.config.model
@@ -122,10 +122,10 @@ def words_of(records):
 @pytest.mark.slow
 def test_training_resumes_from_an_imported_checkpoint(parts, records, tmp_path):
     workdir = run_import(parts, tmp_path / "workdir")
-    before = workdir.trained_bilm().softmax.kernel.numpy()
+    before = checkpoints.restore(workdir)[0].softmax.kernel.numpy()
     trained = loop.train(workdir.config, records.path, tmp_path / "workdir", steps=8)
     assert checkpoints.latest(trained).name == "step-00000008"
-    moved = np.abs(trained.trained_bilm().softmax.kernel.numpy() - before)
+    moved = np.abs(checkpoints.restore(trained)[0].softmax.kernel.numpy() - before)
     assert 0 < moved.max() < 0.2 * np.sqrt(0.5)  # accumulators of 1 or more, so less than the rate
 
 
@@ -148,7 +148,7 @@ BAD_CHECKPOINTS = {
         lambda a: a.update({"lm/char_embed/Adam": a["lm/char_embed"]}),
         ["lm/char_embed/Adam", "(261, 4)"],
     ),
-    "no_step": (lambda a: a.pop("global_step"), ["global_step", "nothing"]),
+    "no_step": (lambda a: a.pop("global_step"), ["no number global_step"]),
 }
 
 
@@ -163,7 +163,7 @@ def test_a_vocabulary_of_another_length_than_the_softmax_or_the_options_is_refus
     rows, vocab = len(parts[1]["lm/softmax/b"]), tmp_path / "longer.txt"
     vocab.write_bytes(parts[4].read_bytes() + b"more\n")
     message = message_of(parts, tmp_path / "workdir", vocab=vocab)
-    assert message.startswith(f"{vocab}: ") and f"{rows} words" in message and f"found {rows + 1}" in message
+    assert message.startswith(f"{vocab}: ") and f"{rows + 1} words" in message and f"{rows} rows" in message
     parts[0]["n_tokens_vocab"] = 1000
     message = message_of(parts, tmp_path / "workdir")
     assert all(word in message for word in ("options", "n_tokens_vocab", "1000"))
@@ -189,7 +189,9 @@ def test_files_with_a_softmax_become_a_workdir_with_it(parts, tmp_path):
     assert cli.main(["import", *pair, "--workdir", str(tmp_path / "again")]) == 0
     after = open_workdir(tmp_path / "again")
     assert after.vocabulary.tokens == before.vocabulary.tokens
-    for old, new in zip(before.trained_bilm().softmax.variables, after.trained_bilm().softmax.variables, strict=True):
+    for old, new in zip(
+        checkpoints.restore(before)[0].softmax.variables, checkpoints.restore(after)[0].softmax.variables, strict=True
+    ):
         assert np.array_equal(old.numpy(), new.numpy())
 
 
@@ -200,7 +202,7 @@ def test_published_weights_become_a_workdir_of_step_0_without_a_softmax(tmp_path
     workdir = importing.save_new(tmp_path / "workdir", config, bilm)
     assert workdir.vocabulary is None
     assert checkpoints.latest(workdir).name == "step-00000000"
-    bilm = workdir.trained_bilm()
+    bilm = checkpoints.restore(workdir)[0]
     assert bilm.softmax is None
     assert np.array_equal(bilm.char_cnn.highways[0].gate_kernel.numpy(), arrays["CNN_high_0/W_carry"])
     assert np.array_equal(bilm.char_cnn.highways[0].transform_kernel.numpy(), arrays["CNN_high_0/W_transform"])

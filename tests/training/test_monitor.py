@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from elmo_tf.training import loop
 from elmo_tf.training.evaluation import evaluate
-from elmo_tf.workdir import metrics_file
+from elmo_tf.workdir import checkpoints, metrics_file
 from elmo_tf.workdir.metrics_file import MetricsFile
 from tests import checks
 from tests.helpers import MICRO
@@ -92,7 +92,7 @@ def test_a_run_evaluates_a_part_on_its_way_and_all_at_its_end_and_the_curve_is_o
     assert evaluated == [*((step, 40, False) for step in (4, 8, 12)), (12, 128, True)]
     names = sorted(path.name for path in (workdir.path / "checkpoints").iterdir())
     assert names == [f"step-{step:08d}" for step in (4, 8, 12)]  # one of every evaluated step
-    whole = evaluate(workdir.trained_bilm(), records, 2, 5)
+    whole = evaluate(checkpoints.restore(workdir)[0], records, 2, 5)
     assert lines[-1].perplexity == pytest.approx(whole.perplexity, rel=checks.PERPLEXITY)
     assert any("% of the time, waiting for checkpoints" in line for line in log)
     (line,) = [line for line in log if line.startswith("the evaluation took ")]

@@ -1,27 +1,27 @@
 """Resuming with another number of replicas: streams kept where the total is the same, started over where it is not."""
 
-import dataclasses
 import json
 import logging
 import types
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.records.windows import Position
 from elmo_tf.training import loop, resuming
-from elmo_tf.training.state import Epochs
+from elmo_tf.training.state import TrainState
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.checkpoint_progress import Progress
 from tests import checks
-from tests.helpers import MICRO_CONFIG, two_cpus
+from tests.helpers import two_cpus
 from tests.training.commands import losses
 from tests.training.test_loop import with_train
 
 POSITION = Position(1, 7, ((b"a", 2), None, (b"b", 1), (b"c", 3)))
-PROGRESS = Progress(10, POSITION, "text", (((np.zeros((4, 2)), np.zeros((4, 2))),),) * 2)
+PROGRESS = Progress(10, POSITION, "text", states=(((np.zeros((4, 2)), np.zeros((4, 2))),),) * 2)
 STORED = TrainConfig(batch_size=2, unroll_steps=5)
 
 
@@ -34,9 +34,8 @@ def resumed(
         strategy=types.SimpleNamespace(num_replicas_in_sync=replicas),
         batch_size=replicas * batch_size,
     )
-    epochs, records = Epochs(100, trainer.batch_size * unroll_steps), types.SimpleNamespace(path="data")
-    state = types.SimpleNamespace(trainer=trainer, records=records, data_id=data_id, epochs=epochs)
-    return resuming.resumed(progress, STORED, state)
+    records = types.SimpleNamespace(path="data", num_tokens=100, text_id=lambda seed: data_id)
+    return resuming.resumed(progress, STORED, TrainState(trainer, records))
 
 
 def test_the_same_number_of_streams_goes_on_where_it_was_on_any_number_of_replicas():
@@ -65,39 +64,39 @@ def test_epochs_are_counted_by_the_steps_that_were_made_when_their_length_change
     assert (found.offset_step, found.epoch_offset) == (10, 2.0)
     assert (found.states is None) == (replicas != 2)
     # The recipe says 5, but the checkpoint was made with 8: a run that saved nothing may have changed the recipe.
-    stored = dataclasses.replace(PROGRESS, unroll_steps=8)
+    stored = replace(PROGRESS, unroll_steps=8)
     assert resumed(stored, replicas, unroll_steps=11).epoch_offset == 3.2
 
 
 def test_epochs_add_up_over_several_changes():
     once = resumed(PROGRESS, 1)
     states = (((np.zeros((2, 2)),) * 2,),) * 2
-    later = dataclasses.replace(once, step=20, states=states)
+    later = replace(once, step=20, states=states)
     assert resumed(later, 2).epoch_offset == 3.0
 
 
 def test_steps_and_epochs_are_inverse_to_each_other_after_a_change():
-    epochs = Epochs(100, 8, offset_step=10, epoch_offset=2.0)
-    assert epochs.at(35) == 4.0
-    assert (epochs.step_after(4.0), epochs.step_after(4.01)) == (35, 36)
+    progress, steps_per_epoch = Progress(12, offset_step=10, epoch_offset=2.0), 100 / 8
+    assert progress.epochs_at(35, steps_per_epoch) == 4.0
+    assert (progress.step_after(4.0, steps_per_epoch), progress.step_after(4.01, steps_per_epoch)) == (35, 36)
 
 
 def test_another_batch_on_as_many_replicas_is_refused():
     with pytest.raises(InputError, match=r"^train\.batch_size, strategy: expected 4 streams in all.* found 3 x 2$"):
         resumed(PROGRESS, 2, 3)
-    with pytest.raises(InputError, match=r"^data, train\.seed: expected the records and seed"):
+    with pytest.raises(InputError, match=r"^data, train\.seed: this workdir was trained on other records"):
         resumed(PROGRESS, 2, data_id="other")
 
 
-def test_a_workdir_of_an_earlier_version_resumes(records, copy):
-    path = copy.path / "config.json"
-    values = json.loads(path.read_text())
-    values["train"]["accumulation_steps"] = 1
-    assert values.pop("tokenizer") == "whitespace"
-    path.write_text(json.dumps(values))
-    assert checkpoints.steps(loop.train(MICRO_CONFIG, records.path, copy.path, steps=4)) == [3, 4]
-    del values["train"]["accumulation_steps"]
-    assert json.loads(path.read_text()) == values | {"tokenizer": "whitespace"}
+def test_a_position_in_a_string_of_json_is_read(copy):
+    """As versions before 0.1.0 wrote it."""
+    folder = checkpoints.latest(copy)
+    progress = Progress.read(folder, 2)
+    assert progress.position is not None
+    values = json.loads((folder / "progress.json").read_text())
+    values["position"] = json.dumps(values["position"])
+    (folder / "progress.json").write_text(json.dumps(values))
+    assert Progress.read(folder, 2).position == progress.position
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from elmo_tf.config import TrainConfig
-from elmo_tf.training.schedule import learning_rate
+from elmo_tf.training.step import learning_rate
 
 
 def rates(last_step, **changes):

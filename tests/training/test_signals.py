@@ -15,9 +15,8 @@ def test_the_first_signal_is_a_request_and_the_second_one_interrupts(capfd):
         assert interrupt.requested
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-    said = "stopping after this step; a second signal stops before its end, but completes a checkpoint that is being "
-    said += "written"
-    assert capfd.readouterr().err == f"\nSIGINT: {said}\n"
+    said = "Ctrl-C: finishing this step, then saving. Press again to stop at once."
+    assert capfd.readouterr().err == f"\n{said}\n"
 
 
 def test_the_second_sigterm_interrupts_as_well():

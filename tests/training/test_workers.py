@@ -20,7 +20,7 @@ from benchmarks import several_workers
 from elmo_tf import cli
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.training import loop, preparation, workers
+from elmo_tf.training import loop, several, workers
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.workdir import checkpoints, metrics_file
 from elmo_tf.workdir.folder import open_workdir
@@ -185,7 +185,7 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
     # The streams of an evaluation are those of one replica's batch: two of the four have none.
     part, *_, whole = metrics_file.evaluations(workdir.metrics)
     assert (part.step, part.tokens, whole.step, whole.whole) == (6, 40, 8, True)
-    (result,) = Evaluator(workdir.trained_bilm()).parts(records, [None], 2, 5)
+    (result,) = Evaluator(checkpoints.restore(workdir)[0]).parts(records, [None], 2, 5)
     assert whole.perplexity == pytest.approx(result.perplexity, rel=checks.PERPLEXITY)
 
 
@@ -199,7 +199,7 @@ def test_two_workers_evaluate_a_part_save_by_the_clock_and_compute_diagnostics(r
     assert checkpoints.steps(workdir) == [4, 5, 8, 10, 11]
     found = metrics_file.evaluations(workdir.metrics)
     assert [one.step for one in found if not one.whole] == [5, 10, 11]
-    assert ["an evaluation takes" in log for log in pair.logs] == [True, False]
+    assert ["the evaluation took" in log for log in pair.logs] == [True, False]
 
 
 GATHER = """
@@ -259,13 +259,13 @@ def test_workers_that_are_given_other_settings_steps_or_texts_are_refused(change
     same = {"config": MICRO_CONFIG, "steps": 8, "heldout": records}
     other = {"config": config_lib.override(MICRO_CONFIG, ["train.learning_rate=0.3"]), "steps": 9, "heldout": None}
     mine = []
-    first = types.SimpleNamespace(gathered=lambda numbers: mine.append(numbers) or np.array([numbers]))
-    second = types.SimpleNamespace(gathered=lambda numbers: np.array([*mine, numbers]))
-    preparation.check_same(first, **same)
-    preparation.check_same(second, **same)
-    message = rf"^{changed}: expected the same for all workers, found another one.* worker 1"
+    first = types.SimpleNamespace(gathered=lambda numbers: mine.append(numbers) or np.array([numbers], np.float64))
+    second = types.SimpleNamespace(gathered=lambda numbers: np.array([*mine, numbers], np.float64))
+    several.check_same(first, **same)
+    several.check_same(second, **same)
+    message = rf"^{changed}: workers 0 and 1 have different values; all need the same$"
     with pytest.raises(InputError, match=message):
-        preparation.check_same(second, **same | {changed: other[changed]})
+        several.check_same(second, **same | {changed: other[changed]})
 
 
 def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
@@ -276,7 +276,7 @@ def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
         first_of_two().wait_for_file(path)
     assert f"worker 0 of 2: waiting for {path} to appear" in caplog.text
     monkeypatch.setattr(workers, "_FILE_SECONDS", 0)
-    with pytest.raises(InputError, match=rf"^{tmp_path}/absent: expected a file on a file system that all workers"):
+    with pytest.raises(InputError, match=rf"^{tmp_path}/absent: not there after 0 s; all workers need"):
         first_of_two().wait_for_file(tmp_path / "absent")
 
 
@@ -337,7 +337,7 @@ GONE = r"^worker 0 of 2: another worker has ended \({}\), and its log says why; 
         ),
         (
             *(tf.errors.InternalError, "Collective ops is aborted by: joining a group with size4, but that has size 2"),
-            *(InputError, "^strategy: expected as many devices for each worker, found 1 at worker 0 of 2, a different"),
+            *(InputError, "^strategy: all workers need as many devices, and worker 0 of 2 has 1, another not$"),
         ),
     ],
 )
@@ -353,7 +353,7 @@ TASKS = {"worker": ["a:1", "b:1"], "evaluator": ["c:1"], "ps": ["d:1"]}
 def test_a_value_that_is_not_a_cluster_with_a_worker_is_refused(monkeypatch, task):
     value = task if task == "{" else json.dumps({"cluster": TASKS, "task": {"index": 0} | task})
     monkeypatch.setenv("TF_CONFIG", value)
-    with pytest.raises(InputError, match=r"^TF_CONFIG: expected a cluster"):
+    with pytest.raises(InputError, match=r"^TF_CONFIG: not a cluster"):
         workers.from_environment()
     monkeypatch.delenv("TF_CONFIG")
     assert workers.from_environment() is None
@@ -363,7 +363,7 @@ def test_a_cluster_is_not_joined_once_tensorflow_has_computed_something(monkeypa
     tf.constant(1.0)
     only = {"cluster": {"worker": ["localhost:1"]}, "task": {"type": "worker", "index": 0}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(only))
-    expected = "^TF_CONFIG: expected a cluster that is joined before TensorFlow computes anything, found "
+    expected = "^TF_CONFIG: join the cluster before TensorFlow computes anything "
     with pytest.raises(InputError, match=expected):
         workers.from_environment()
 
@@ -380,7 +380,7 @@ def test_a_chief_is_the_first_and_workers_come_after_it(cluster, task, place):
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
         tf.train.ClusterSpec(cluster), task_type=task[0], task_id=task[1]
     )
-    index, addresses = workers._place(resolver)
+    index, addresses = workers._own_index(resolver)
     assert (index, len(addresses), addresses[index]) == (*place, cluster[task[0]][task[1]])
 
 
@@ -435,7 +435,7 @@ def test_a_signal_stops_a_worker_that_waits_in_tensorflow(monkeypatch, number):
 
 def test_a_strategy_that_has_a_chief_is_refused():
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(tf.train.ClusterSpec({"chief": ["c:1"]}))
-    with pytest.raises(InputError, match=r"^strategy: expected a cluster of workers"):
+    with pytest.raises(InputError, match=r"^strategy: its cluster has a chief"):
         workers.Workers(types.SimpleNamespace(cluster_resolver=resolver))
 
 

@@ -70,9 +70,9 @@ def test_a_damaged_newest_checkpoint_is_named_and_the_one_before_is_used(copy, f
     bilm = copy.new_bilm()
     with caplog.at_level(logging.WARNING, "elmo_tf"):
         assert checkpoints.load(copy, bilm).step == 4
-    assert "step-00000006: expected an intact checkpoint" in caplog.text
+    assert "step-00000006: the checkpoint is damaged: " in caplog.text
     assert "going back to the checkpoint before it" in caplog.text
-    for one, other in zip(bilm.trainable_variables, copy.trained_bilm(checkpoint="4").trainable_variables, strict=True):
+    for one, other in zip(bilm.trainable_variables, checkpoints.restore(copy, "4")[0].trainable_variables, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -88,7 +88,7 @@ def test_training_resumes_from_the_one_before_and_rewrites_the_damaged_one(copy,
 def test_when_all_are_damaged_that_is_an_error(copy):
     for path in (copy.path / "checkpoints").iterdir():
         damage(path / "variables.data-00000-of-00001", "cut")
-    with pytest.raises(InputError, match=r"step-00000006: expected an intact checkpoint"):
+    with pytest.raises(InputError, match="step-00000006: the checkpoint is damaged: "):
         checkpoints.load(copy, copy.new_bilm())
 
 
@@ -96,35 +96,33 @@ def test_the_best_and_a_step_can_be_asked_for(copy):
     perplexities = {2: 8.0, 4: 7.0, 6: 7.5}
     lines = [{"step": step, "heldout": "text", "perplexity": value} for step, value in perplexities.items()]
     copy.metrics.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    steps = {name: copy.trained(checkpoint=name)[1].step for name in ("latest", "best", "2", "6")}
+    steps = {name: checkpoints.restore(copy, name)[1].step for name in ("latest", "best", "2", "6")}
     assert steps == {"latest": 6, "best": 4, "2": 2, "6": 6}
     for wrong in ("3", "newest", "-2"):
         with pytest.raises(InputError, match=rf"^checkpoint: expected latest, best or .* 2, 4, 6, found '{wrong}'"):
-            copy.trained(checkpoint=wrong)
+            checkpoints.restore(copy, wrong)
     copy.metrics.unlink()
-    with pytest.raises(InputError, match=r"^checkpoint: expected an evaluation on held-out text for best, found none"):
-        copy.trained(checkpoint="best")
+    with pytest.raises(InputError, match=r"^checkpoint: .* has no evaluation on held-out text"):
+        checkpoints.restore(copy, "best")
 
 
 def test_a_step_asked_for_is_read_whatever_else_the_workdir_holds(copy):
     copy.metrics.write_text("damaged\n")
     (copy.path / "checkpoints" / "step-00000099").symlink_to(checkpoints.folder_of(copy, 4))
-    assert copy.trained(checkpoint="2")[1].step == 2
-    with pytest.raises(
-        InputError, match=rf"^{copy.path}/.*/step-00000099: expected a checkpoint's folder, found a link"
-    ):
-        copy.trained()
+    assert checkpoints.restore(copy, "2")[1].step == 2
+    with pytest.raises(InputError, match=rf"^{copy.path}/.*/step-00000099: a link with a checkpoint's name"):
+        checkpoints.restore(copy)
 
 
 def test_a_checkpoint_that_cannot_be_read_now_is_not_called_damaged(copy, monkeypatch):
-    def described(path):
+    def checksum(path):
         raise OSError(errno.EIO, "Input/output error", str(path))
 
-    monkeypatch.setattr(checkpoint_files, "_described", described)
+    monkeypatch.setattr(checkpoint_files, "_crc32c", checksum)
     with pytest.raises(OSError, match=rf"^{copy.path}/.*/step-00000006 cannot be read: Input/output error$"):
-        copy.trained()
+        checkpoints.restore(copy)
     monkeypatch.undo()
-    assert copy.trained()[1].step == 6
+    assert checkpoints.restore(copy)[1].step == 6
 
 
 @pytest.mark.parametrize(
@@ -145,10 +143,10 @@ def test_what_tensorflow_raises_while_reading_is_damage_only_if_it_says_so(copy,
 
     monkeypatch.setattr(tf.train, "load_checkpoint", load_checkpoint)
     if raised is None:
-        assert copy.trained()[1].step == 4
+        assert checkpoints.restore(copy)[1].step == 4
         return
     with pytest.raises(raised, match=message):
-        copy.trained()
+        checkpoints.restore(copy)
 
 
 def test_a_checkpoint_that_is_removed_while_it_is_read_makes_way_for_the_next_one(copy, monkeypatch, caplog):
@@ -170,7 +168,7 @@ def test_a_checkpoint_that_is_removed_while_it_is_read_makes_way_for_the_next_on
 def test_a_checkpoint_is_saved_even_if_no_old_one_can_be_removed(copy, monkeypatch, caplog):
     left = copy.path / "checkpoints" / ".step-00000001.removed"
     left.mkdir()
-    bilm, workdir = copy.trained_bilm(), dataclasses.replace(copy, config=with_train(keep_checkpoints=1))
+    bilm, workdir = checkpoints.restore(copy)[0], dataclasses.replace(copy, config=with_train(keep_checkpoints=1))
 
     def rmtree(path, ignore_errors=False):
         if not ignore_errors:
@@ -198,7 +196,7 @@ def test_the_best_by_heldout_perplexity_is_kept_beside_the_newest(records, tmp_p
     config = with_train(checkpoint_steps=1, keep_checkpoints=1)
     workdir = loop.train(config, records.path, tmp_path / "w", heldout=records.path, steps=5)
     assert names(workdir) == ["step-00000002", "step-00000005"]
-    assert workdir.trained(checkpoint="best")[1].step == 2
+    assert checkpoints.restore(workdir, "best")[1].step == 2
 
 
 @pytest.mark.slow
@@ -237,7 +235,7 @@ def test_what_is_renamed_is_on_the_disk_before(trained, tmp_path, monkeypatch):
         checkpoint_files.staging, "sync", lambda path: (sync(path), events.append(pathlib.Path(path).name))
     )
     monkeypatch.setattr(os, "replace", lambda one, two: (replace(one, two), events.append("replace")))
-    checkpoints.save(workdir, trained.trained_bilm(), None, Progress(step=7))
+    checkpoints.save(workdir, checkpoints.restore(trained)[0], None, Progress(step=7))
     saved = events[events.index("replace") :]
     assert saved == ["replace", "checkpoints"]
     files = [name for name in FILES if name != "states.npz"]

@@ -62,7 +62,7 @@ def test_training_leaves_foreign_files_among_its_checkpoints_alone(shared, recor
 
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_a_checkpoint_does_not_replace_what_is_not_one(copy, kind):
-    path, bilm = copy.path / "checkpoints" / "step-00000004", copy.trained_bilm()
+    path, bilm = copy.path / "checkpoints" / "step-00000004", checkpoints.restore(copy)[0]
     path.write_text("mine") if kind == "file" else path.symlink_to(copy.path / "checkpoints" / "step-00000003")
     with pytest.raises(OSError, match=rf"^{path} exists and is not a checkpoint$"):
         checkpoints.save(copy, bilm, None, Progress(step=4))
@@ -80,15 +80,15 @@ def set_in_config(workdir: Workdir, key: str, value: object) -> None:
 
 
 WRONG_CONFIGS = [
-    (lambda text: text[:100], "expected JSON, found "),
-    (lambda _: b"{}", "expected the key model.char_cnn.embedding_dim, found none"),
+    (lambda text: text[:100], "not JSON: "),
+    (lambda _: b"{}", "no key model.char_cnn.embedding_dim"),
     (lambda _: b'{"models": {}}', r"no setting 'models' \(expected one of model.char_cnn.activation, "),
 ]
-TOO_LARGE = r"expected a model that fits into the [\d.,]+ GB of memory here, found one of [\d,]+ parameters"
+TOO_LARGE = r"the model is too large: its [\d,]+ parameters take [\d.,]+ GB, and this machine has [\d.,]+ GB"
 WRONG_VALUES = [
     ("model.lstm.units", 10**9, TOO_LARGE),
     ("model.lstm.units", 10**30, TOO_LARGE),
-    ("train.batch_size", True, "expected train.batch_size to be int, found True"),
+    ("train.batch_size", True, "train.batch_size: expected int, found true"),
 ]
 
 
@@ -104,7 +104,7 @@ def test_a_config_json_that_is_not_one_is_refused_by_name(copy, records, spoil, 
 def test_a_wrong_value_in_config_json_is_refused_by_name(copy, key, value, message):
     set_in_config(copy, key, value)
     with pytest.raises(InputError, match=f"^{copy.path}/config.json: {message}"):
-        open_workdir(copy.path).trained_bilm()
+        checkpoints.restore(open_workdir(copy.path))[0]
 
 
 def test_an_unknown_tokenizer_in_config_json_is_refused(copy):
@@ -119,7 +119,7 @@ def test_a_config_json_of_another_model_is_not_called_a_damaged_checkpoint(copy)
     set_in_config(copy, "model.lstm.units", 25)
     message = r"/step-00000003: expected bilm/forward_0.kernel of shape \(16, 100\), .*, found shape \(16, 96\)$"
     with pytest.raises(InputError, match=message):
-        open_workdir(copy.path).trained_bilm()
+        checkpoints.restore(open_workdir(copy.path))[0]
 
 
 def test_a_model_larger_than_the_memory_is_refused_before_a_workdir_is_made(records, tmp_path, monkeypatch):
@@ -128,7 +128,7 @@ def test_a_model_larger_than_the_memory_is_refused_before_a_workdir_is_made(reco
     monkeypatch.setattr(folder.os, "sysconf", pages.get)
     folder.check_memory(MICRO_CONFIG, len(records.vocabulary))
     pages["SC_PHYS_PAGES"] -= 1
-    with pytest.raises(InputError, match=r"^config: expected a model that fits into the .* GB of memory here, found"):
+    with pytest.raises(InputError, match=r"^config: the model is too large: "):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=1)
     assert not (tmp_path / "w").exists()
 
@@ -137,7 +137,7 @@ def rewrite(checkpoint: pathlib.Path, name: str, content: bytes) -> None:
     """Replaces a file of a checkpoint, and its description in the manifest."""
     (checkpoint / name).write_bytes(content)
     manifest = json.loads((checkpoint / "manifest.json").read_text())
-    manifest[name] = {"bytes": len(content), "crc32c": google_crc32c.Checksum(content).digest().hex()}
+    manifest[name] = {"crc32c": google_crc32c.Checksum(content).digest().hex()}
     (checkpoint / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -145,31 +145,30 @@ PROGRESS = b'{"step": 3, "data_id": null, "position": null, '
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "found"),
+    ("name", "content", "problem"),
     [
-        ("progress.json", b"{}", "expected the key step, found none"),
+        ("progress.json", b"{}", "no key step"),
         ("progress.json", PROGRESS + b'"position": "[]"}', "progress.json: expected object, found a list of 0"),
         ("progress.json", PROGRESS + b'"begun_epochs": NaN}', "expected begun_epochs to be float >= 0.0, found NaN"),
-        ("manifest.json", b"{}", "no (progress.json|variables.index) in manifest.json"),
-        ("manifest.json", b'{"progress.json": {"bytes": 3, "crc32c": "012"}}', "expected .*crc32c to be str matching"),
+        ("manifest.json", b"{}", "manifest.json lacks (progress.json|variables.index)"),
+        ("manifest.json", b'{"progress.json": {"crc32c": 12}}', "expected .*crc32c to be str, found"),
     ],
 )
-def test_json_of_wrong_keys_types_or_ranges_in_a_checkpoint_is_refused_by_name(copy, name, content, found):
+def test_json_of_wrong_keys_types_or_ranges_in_a_checkpoint_is_refused_by_name(copy, name, content, problem):
     if name == "progress.json":
         rewrite(checkpoints.latest(copy), name, content)
     else:
         (checkpoints.latest(copy) / name).write_bytes(content)
-    with pytest.raises(DamagedError, match=rf"/step-00000003: expected an intact checkpoint, found .*{found}"):
-        copy.trained_bilm()
+    with pytest.raises(DamagedError, match=rf"/step-00000003: the checkpoint is damaged: .*{problem}"):
+        checkpoints.restore(copy)[0]
 
 
 def test_a_position_past_the_end_of_its_sentence_is_refused(copy, records):
     path = checkpoints.latest(copy)
     values = json.loads((path / "progress.json").read_text())
-    position = json.loads(values["position"])
-    position["rows"][0][1] = 99
-    rewrite(path, "progress.json", json.dumps(values | {"position": json.dumps(position)}).encode())
-    message = r"expected fewer than \d+ tokens used in stream 0, .*, found 99$"
+    values["position"]["rows"][0][1] = 99
+    rewrite(path, "progress.json", json.dumps(values).encode())
+    message = r"^position: stream 0 has used 99 tokens of a sentence that has \d+$"
     with pytest.raises(InputError, match=message):
         loop.train(MICRO_CONFIG, records.path, copy.path, steps=4)
 
@@ -191,7 +190,7 @@ def test_a_damaged_line_of_metrics_jsonl_is_refused_by_number(copy, records, lin
 @pytest.mark.parametrize(
     ("values", "found"),
     [
-        ({"step": 3, "heldout": "x"}, "expected the key perplexity, found none"),
+        ({"step": 3, "heldout": "x"}, "no key perplexity"),
         ({"step": 3, "heldout": "x", "perplexity": -3}, "expected a perplexity of at least 0"),
     ],
 )
@@ -199,7 +198,7 @@ def test_a_damaged_evaluation_is_refused_by_its_line(copy, values, found):
     with copy.metrics.open("ab") as file:
         file.write(json.dumps(values).encode() + b"\n")
     with pytest.raises(InputError, match=f"^{copy.metrics}, line 4: {found}"):
-        copy.trained_bilm("best")
+        checkpoints.restore(copy, "best")[0]
 
 
 def test_what_a_crash_left_after_the_last_checkpoint_is_cut_off(tmp_path):

@@ -12,7 +12,6 @@ from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.training import evaluation, loop
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.checkpointing import Checkpointing
-from elmo_tf.training.coordination import OneWorker
 from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir import checkpoint_files, checkpoints
@@ -33,7 +32,7 @@ def test_the_size_of_a_checkpoint_is_known_before(workdir):
 def test_too_little_disk_space_is_a_warning(records, workdir, monkeypatch, caplog, there, more):
     """Three are kept, and one more is there while it is written."""
     monkeypatch.setattr(checkpoints, "steps", lambda _: list(range(there)))
-    checkpointing = Checkpointing(workdir, TrainState(trainer_of(workdir), records), OneWorker())
+    checkpointing = Checkpointing(workdir, TrainState(trainer_of(workdir), records))
     for free in (more * checkpointing.num_bytes, more * checkpointing.num_bytes - 1):
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: types.SimpleNamespace(free=free))
         assert not caplog.messages
@@ -98,7 +97,7 @@ def out_of_memory(*_, **__):
 
 
 def test_train_and_evaluate_name_the_settings_that_help(records, workdir, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(loop.Trainer, "step", out_of_memory)
+    monkeypatch.setattr(Trainer, "step", out_of_memory)
     monkeypatch.setattr(evaluation.Evaluator, "parts", out_of_memory)
     train = ["train", "--data", str(records.path), "--preset", "tiny", "--workdir", str(tmp_path / "w"), "--steps", "1"]
     train += ["--set", "train.precision=float32"]

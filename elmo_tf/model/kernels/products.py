@@ -17,7 +17,15 @@ def matmul(left: tf.Tensor, right: tf.Tensor, dtype: str | tf.DType, **transpose
     return tf.cast(product, tf.float32)
 
 
+def cpu_has_bfloat16() -> bool:
+    """Whether the CPU has instructions for bfloat16 products; False where Linux does not describe it."""
+    try:
+        return re.search(_BFLOAT16, _CPU.read_text()) is not None
+    except OSError:
+        return False
+
+
 def check_bfloat16() -> None:
     """Raises `InputError` if there is no GPU and the CPU has no instructions for bfloat16 products."""
-    if not tf.config.get_visible_devices("GPU") and not re.search(_BFLOAT16, _CPU.read_text()):
+    if not tf.config.get_visible_devices("GPU") and not cpu_has_bfloat16():
         raise InputError("precision", "float32 on this CPU, which has no bfloat16 products", "bfloat16")

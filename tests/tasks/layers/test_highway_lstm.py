@@ -5,8 +5,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.reference import sigmoid
-from elmo_tf.tasks.layers import highway_lstm_scan
-from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
+from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM, scan
 from tests import checks
 
 BATCH, TIME, DIM, UNITS = 3, 6, 4, 5
@@ -62,9 +61,11 @@ def test_gradients_of_a_float64_layer_equal_differences(go_backwards):
     layer = layer_of("float64", go_backwards=go_backwards)
     upstream = np.random.default_rng(2).normal(size=(BATCH, TIME, UNITS))
     given = [tf.constant(INPUTS), *(tf.convert_to_tensor(one) for one in layer.trainable_variables)]
+    inputs, kernel, recurrent_kernel, bias = given
     with tf.GradientTape() as tape:
         tape.watch(given)
-        outputs = highway_lstm_scan.run(*given, tf.constant(MASK), tf.constant(KEEP), go_backwards, training=True)
+        projected = tf.matmul(inputs, kernel) + tf.pad(bias, [(0, UNITS)])
+        outputs = scan(projected, recurrent_kernel, tf.constant(MASK), tf.constant(KEEP), go_backwards)
         loss = tf.reduce_sum(outputs * upstream)
     found = tape.gradient(loss, given)
 
