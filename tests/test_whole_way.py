@@ -155,7 +155,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeyp
     assert_exported(tmp_path / "models" / "bank" / "1", opened, weights)
     with monkeypatch.context() as patch:  # which the export has just been through
         patch.setattr(verification, "problems_in_fresh_process", lambda _: [])
-        assert run("verify", "models/bank").count("models/bank/1: ") == 2
+        assert run("verify", "--model", "models/bank").count("models/bank/1: ") == 2
 
     assert_neighbors(run)
     run("embed", "--savedmodel", "models/bank", "--input", "text.txt", "--output", "vectors.hdf5")

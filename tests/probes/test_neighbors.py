@@ -90,7 +90,7 @@ def test_the_table_is_aligned_and_marks_the_word():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"name": "text.zst"}, r"text.zst: expected a file that is plain or ends in .xz, .gz, .bz2, found .zst$"),
+        ({"name": "text.zst"}, r"text.zst: expected a file that is plain or ends in .xz, .gz, .bz2, .zip, found .zst$"),
         ({"text": b""}, r"text.txt: expected at least one sentence, other than the one given, found none$"),
         (
             {"text": SENTENCE.encode()},

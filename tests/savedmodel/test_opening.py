@@ -6,6 +6,7 @@ import os
 import pytest
 import tensorflow as tf
 
+import elmo_tf
 from elmo_tf import sources
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import assets, checksums, contract
@@ -40,7 +41,7 @@ def test_a_lost_file_is_named(copy, name):
     if name == contract.CHECKSUMS_FILE:
         problem = f"not an export of elmo-tf: it has no {name}"
     with pytest.raises(InputError, match=rf"^{copy}: {problem}"):
-        sources.find(copy).model()
+        elmo_tf.load(copy)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -48,7 +49,7 @@ def test_a_file_of_another_size_is_named_without_being_read(copy, name):
     size = (copy / name).stat().st_size
     os.truncate(copy / name, size - 1)
     with pytest.raises(InputError, match=f"^{copy}/{name}: damaged: {size - 1:,} bytes, not {size:,}$"):
-        sources.find(copy).model()
+        elmo_tf.load(copy)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -81,13 +82,13 @@ def test_what_tensorflow_says_of_damage_is_one_line_and_too_little_memory_is_non
 
     monkeypatch.setattr(tf.saved_model, "load", load)
     with pytest.raises(InputError if type(error) is ValueError else type(error), match=message):
-        sources.find(savedmodel.path).model()
+        elmo_tf.load(savedmodel.path)
 
 
 def test_damage_that_only_tensorflow_notices_is_reported_with_the_folder(copy):
     flip(copy / "variables/variables.index")
     with pytest.raises(InputError, match=rf"^{copy}: expected an intact SavedModel, found "):
-        sources.find(copy).model()
+        elmo_tf.load(copy)
 
 
 # tests/test_config.py and tests/files/test_json_file.py have the other ways to be wrong.
