@@ -96,7 +96,5 @@ def _fetch(model: PublishedModel, url: str, path: pathlib.Path) -> None:
     except InputError as error:
         path.unlink(missing_ok=True)
         urls = " and ".join(map(download.without_user, model.urls.values()))
-        if not error.found:
-            raise InputError(model.name, f"{error.problem} ({error.subject})") from None
-        by_hand = f"{urls}, or these files put by hand into {path.parent} as {OPTIONS_FILE} and {WEIGHTS_FILE}"
-        raise InputError(model.name, f"{error.problem} from {by_hand}", f"{error.found}: {error.subject}") from None
+        by_hand = f"put the files of {urls} by hand into {path.parent} as {OPTIONS_FILE} and {WEIGHTS_FILE}"
+        raise InputError(model.name, f"{error}; try again, or {by_hand}") from None

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
-from elmo_tf.records.record_folder import Records
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.workdir import metrics_file
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the class imports what reads records, which opening a model does not need
+    from elmo_tf.records.record_folder import Records
     from elmo_tf.model.bilm import BiLM
 
 CONFIG_FILE = "config.json"
@@ -69,7 +69,7 @@ class Workdir:
             bilm.softmax.start_log_uniform()
         return bilm
 
-    def check_records(self, *texts: Records | None) -> None:
+    def check_records(self, *texts: "Records | None") -> None:
         """Raises `InputError`, naming the folder, if the network cannot read one of the texts."""
         if self.vocabulary is None:
             raise InputError(str(self.path), "this model has no softmax; elmo-tf finetune adds one")

@@ -167,7 +167,7 @@ def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
     ("name", "content", "message"),
     [
         ("config.json", '{"task": "toy", "recipe": {}}', "no key labels"),
-        ("config.json", '{"task": "toy", "recipe": {"fit": {"x": 1}}, "labels": []}', "no setting is called 'fit.x'.*"),
+        ("config.json", '{"task": "toy", "recipe": {"fit": {"x": 1}}, "labels": []}', "no setting 'fit.x'.*"),
         ("scores.json", '{"best": "../seed_0"}', "best to be .*, found .../seed_0."),
         ("model.keras", "", "a Keras model, found .*"),
     ],
