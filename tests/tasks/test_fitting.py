@@ -85,7 +85,7 @@ def test_patience_counts_from_the_first_score_above_0(tmp_path, monkeypatch):
 def test_a_run_that_learned_nothing_is_an_error_that_says_what_to_try(tmp_path, monkeypatch):
     scripted(monkeypatch, *[0.0] * 3)
     message = (
-        r"^dev accuracy: 0 after 3 epochs: nothing was learned. Try, .*\(--set fit.epochs=N\), .*--elmo, or more data$"
+        r"^dev accuracy: 0 after 3 epochs: nothing was learned. Try, .*\(--set fit.epochs=N\), .*--model, or more data$"
     )
     with pytest.raises(InputError, match=message):
         fitted(tmp_path, "fit.patience=1", "fit.epochs=3")
