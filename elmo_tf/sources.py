@@ -231,6 +231,10 @@ def find(source: Path) -> Source:
         staging.check_for_tensorflow(version)
         checksums.check(version)
         return SavedModel(os.path.abspath(version), assets.read_config(version), assets.read_tokenizer(version))
+    if models.is_system(source):
+        raise InputError(
+            str(source), "a trained system: elmo_tf.tasks.load and elmo-tf task take it; it has no vectors"
+        )
     if not models.is_name(source):
         problem = f"no model at this path or of this name{models.suggested(source)} (expected {_EXPECTED})"
         raise InputError(str(source), problem)

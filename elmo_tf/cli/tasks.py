@@ -36,9 +36,13 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         help_text = "write a verified SavedModel that TensorFlow alone can load, and print its folder"
         export = add_command(actions, "export", _export, help_text)
         export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
+        train.add_argument("--workdir", required=True, metavar="DIR", help="made if it does not exist")
         for one in (train, evaluate, predict, export):
-            help_text = "made if it does not exist" if one is train else "made by `train`"
-            one.add_argument("--workdir", required=True, metavar="DIR", help=help_text)
+            if one is not train:
+                help_text = "a workdir of `train`, or the name of a published system: english-ner"
+                one.add_argument(
+                    "--model", "--workdir", dest="workdir", required=True, metavar="SOURCE", help=help_text
+                )
             one.set_defaults(task=name)
 
 
