@@ -7,7 +7,7 @@ from typing import Any
 from elmo_tf import config as config_lib
 from elmo_tf import tasks
 from elmo_tf.annotated import reading
-from elmo_tf.cli.arguments import add_command, add_renamed, positive
+from elmo_tf.cli.arguments import add_command, add_renamed, positive, text_file
 from elmo_tf.text import tokenizers
 
 
@@ -23,8 +23,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         evaluate = add_command(actions, "evaluate", _evaluate, "print the scores on a file with labels", on_gpu=True)
         evaluate.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
         predict = add_command(actions, "predict", _predict, "print a line of JSON for each sentence", on_gpu=True)
-        help_text = "plain text, or a format of the task"
-        predict.add_argument("--input", dest="path", required=True, metavar="FILE", help=help_text)
+        help_text = "plain text, or a format of the task; - for standard input"
+        predict.add_argument("--input", dest="path", required=True, type=text_file, metavar="FILE", help=help_text)
         if name in tasks.RAW_TEXT:
             help_text = "read lines of raw text, split so, and print the characters at which each token begins and ends"
             predict.add_argument("--tokenizer", choices=tokenizers.TOKENIZERS, help=help_text)

@@ -14,7 +14,7 @@ from benchmarks import pack_tagger
 from elmo_tf import cli, tasks
 from elmo_tf.errors import InputError
 from elmo_tf.published import fetching, models
-from tests.helpers import ROOT
+from tests.helpers import ROOT, run_python
 
 NAME = "english-ner"
 SENTENCE = "Barack Obama was born in Hawaii and worked for Microsoft ."
@@ -45,6 +45,12 @@ def test_the_commands_take_the_name(tmp_path, capsys):
     (tmp_path / "data.conll").write_text("".join(f"{token}\t{tag}\n" for token, tag in zip(TOKENS, TAGS, strict=True)))
     assert cli.main(["task", "ner", "evaluate", "--model", NAME, "--data", str(tmp_path / "data.conll")]) == 0
     assert json.loads(capsys.readouterr().out)["score"] == 100
+
+
+def test_sentences_come_from_standard_input():
+    command = ["-m", "elmo_tf.cli", "task", "ner", "predict", "--model", NAME, "--input", "-"]
+    done = run_python(*command, input=f"{SENTENCE}\n\n{SENTENCE}\n")
+    assert [json.loads(line)["tags"] for line in done.stdout.splitlines()] == [TAGS, TAGS]
 
 
 def test_import_writes_a_savedmodel_with_the_same_tags(tmp_path, capsys):
