@@ -47,9 +47,9 @@ def test_the_commands_take_the_name(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["score"] == 100
 
 
-def test_sentences_come_from_standard_input():
+def test_raw_sentences_come_from_standard_input():
     command = ["-m", "elmo_tf.cli", "task", "ner", "predict", "--model", NAME, "--input", "-"]
-    done = run_python(*command, input=f"{SENTENCE}\n\n{SENTENCE}\n")
+    done = run_python(*command, input="Barack Obama was born in Hawaii and worked for Microsoft.\n\n" * 2)
     assert [json.loads(line)["tags"] for line in done.stdout.splitlines()] == [TAGS, TAGS]
 
 
