@@ -17,7 +17,7 @@ import numpy as np
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.published import arrays, fetching, models
+from elmo_tf.published import arrays, fetching, folders, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, contract, finding
 from elmo_tf.scoring import Softmax
@@ -222,15 +222,20 @@ def find(source: Path) -> Source:
         raise InputError("source", _EXPECTED, "an empty string")
     folder = pathlib.Path(source)
     name = os.path.abspath(folder)
+    published = folders.files_in(folder)
     if is_workdir(folder):
         workdir = open_workdir(folder)
         return Workdir(name, workdir.config.model, workdir.tokenizer)
-    if (folder / models.OPTIONS_FILE).is_file():
-        return _published(name, folder / models.OPTIONS_FILE, folder / models.WEIGHTS_FILE)
+    if published is not None:
+        return _published(name, *published)
     if (version := finding.newest(folder)) is not None:
         staging.check_for_tensorflow(version)
         checksums.check(version)
         return SavedModel(os.path.abspath(version), assets.read_config(version), assets.read_tokenizer(version))
+    if models.is_system(source):
+        raise InputError(
+            str(source), "a trained system: elmo_tf.tasks.load and elmo-tf task take it; it has no vectors"
+        )
     if not models.is_name(source):
         problem = f"no model at this path or of this name{models.suggested(source)} (expected {_EXPECTED})"
         raise InputError(str(source), problem)

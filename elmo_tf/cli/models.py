@@ -122,13 +122,26 @@ def _models(arguments: argparse.Namespace) -> None:
 
 
 def _import(arguments: argparse.Namespace) -> None:
+    from elmo_tf.published import models
     from elmo_tf.training import importing
 
+    if models.is_system(arguments.name):
+        _import_system(arguments)
+        return
     _check_import(arguments)
     if arguments.prefix is not None:
         print(importing.import_checkpoint(arguments.prefix, arguments.options, arguments.vocab, arguments.workdir).path)
     else:
         _import_published(arguments)
+
+
+def _import_system(arguments: argparse.Namespace) -> None:
+    from elmo_tf import tasks
+
+    others = (arguments.options, arguments.vocab, arguments.workdir)
+    if arguments.output is None or any(others) or _settings(arguments):
+        raise InputError(arguments.name, "a trained system takes --output and nothing else")
+    print(tasks.load(arguments.name).export(arguments.output))
 
 
 def _check_import(arguments: argparse.Namespace) -> None:

@@ -80,7 +80,7 @@ def _add_projector(commands: argparse._SubParsersAction) -> None:
 
 def _add_look(commands: argparse._SubParsersAction) -> None:
     help_text = "write a page about the uses of a word; one HTML file that needs no network and no server"
-    look = add_command(commands, "look", _look, help_text)
+    look = add_command(commands, "look", _look, help_text, needs_tensorflow=False)
     look.add_argument("--model", required=True, metavar="SOURCE", help=f"a model: {SAVEDMODEL}")
     look.add_argument(
         "--input", dest="text", required=True, metavar="FILE", help="one sentence per line, at most 1,000"

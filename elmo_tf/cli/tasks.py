@@ -7,7 +7,7 @@ from typing import Any
 from elmo_tf import config as config_lib
 from elmo_tf import tasks
 from elmo_tf.annotated import reading
-from elmo_tf.cli.arguments import add_command, add_renamed, positive
+from elmo_tf.cli.arguments import add_command, add_renamed, positive, text_file
 from elmo_tf.text import tokenizers
 
 
@@ -23,8 +23,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         evaluate = add_command(actions, "evaluate", _evaluate, "print the scores on a file with labels", on_gpu=True)
         evaluate.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
         predict = add_command(actions, "predict", _predict, "print a line of JSON for each sentence", on_gpu=True)
-        help_text = "plain text, or a format of the task"
-        predict.add_argument("--input", dest="path", required=True, metavar="FILE", help=help_text)
+        help_text = "plain text, or a format of the task; - for standard input"
+        predict.add_argument("--input", dest="path", required=True, type=text_file, metavar="FILE", help=help_text)
         if name in tasks.RAW_TEXT:
             help_text = "read lines of raw text, split so, and print the characters at which each token begins and ends"
             predict.add_argument("--tokenizer", choices=tokenizers.TOKENIZERS, help=help_text)
@@ -36,9 +36,13 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         help_text = "write a verified SavedModel that TensorFlow alone can load, and print its folder"
         export = add_command(actions, "export", _export, help_text)
         export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
+        train.add_argument("--workdir", required=True, metavar="DIR", help="made if it does not exist")
         for one in (train, evaluate, predict, export):
-            help_text = "made if it does not exist" if one is train else "made by `train`"
-            one.add_argument("--workdir", required=True, metavar="DIR", help=help_text)
+            if one is not train:
+                help_text = "a workdir of `train`, or the name of a published system: english-ner"
+                one.add_argument(
+                    "--model", "--workdir", dest="workdir", required=True, metavar="SOURCE", help=help_text
+                )
             one.set_defaults(task=name)
 
 

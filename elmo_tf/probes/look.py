@@ -3,7 +3,6 @@
 One HTML file with its data, made from `look.html`; it needs neither a network nor a server.
 """
 
-import functools
 import importlib.resources
 import json
 import math
@@ -12,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from elmo_tf import sources
 from elmo_tf.annotated import numbered_lines
@@ -20,9 +18,9 @@ from elmo_tf.embedder import BATCH_TOKENS, batches
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.files.progress import ProgressLine
-from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.scoring import LanguageModel
-from elmo_tf.text import in_graph, tokenizers
+from elmo_tf.reference import NumpyBiLM, log_softmax
+from elmo_tf.scoring import Softmax
+from elmo_tf.text import tokenizers
 from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID
 
 MOST_SENTENCES = 1000
@@ -59,11 +57,7 @@ def look(source: sources.Path, texts: Sequence[str], word: str) -> dict[str, Any
     places = [(n, place) for n, row in enumerate(shown) for place, one in enumerate(row) if one.lower() == word.lower()]
     if len(places) < 2:
         raise InputError("word", f"{word!r} has {len(places)} uses in the text; a page needs two")
-    try:
-        model: LanguageModel | None = found.language_model()
-    except InputError:  # it has no softmax
-        model = None
-    layers = _layers(model.network if model else sources.network(source), sentences)
+    layers = _layers(NumpyBiLM(found.config, found.weights()), sentences)
     inner = [one[:, 1:-1] for one in layers]
     vectors = np.stack([inner[n][:, place] for n, place in places], 1)
     mean = np.concatenate(inner, 1).mean(1, dtype=np.float64)[:, None].astype(np.float32)
@@ -80,24 +74,19 @@ def look(source: sources.Path, texts: Sequence[str], word: str) -> dict[str, Any
             [(100 * one[np.triu_indices(len(one), 1)]).round().astype(int).tolist() for one in row] for row in cosines
         ],
     }
-    return page | (_surprisal(model, sentences, layers) if model else {})
+    try:
+        softmax = found.softmax()
+    except InputError:  # it has none
+        return page
+    return page | _surprisal(softmax, sentences, layers)
 
 
-def _layers(network: PackedBiLM, sentences: Sequence[Sequence[bytes]]) -> list[np.ndarray]:
+def _layers(network: NumpyBiLM, sentences: Sequence[Sequence[bytes]]) -> list[np.ndarray]:
     """Returns each sentence's layers, float32 `(num_layers, tokens + 2, dim)`, with `<S>` and `</S>`."""
-    specs = [tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)]
-
-    @tf.function(input_signature=specs, autograph=False)
-    def embed(tokens, lengths):
-        char_ids = in_graph.encode_tokens(tokens, lengths, network.config.char_cnn.max_chars_per_token)
-        return network.embed(char_ids, network.zero_states(1), boundaries=True)[0]
-
     found: list[Any] = [None] * len(sentences)
     for batch in batches([len(tokens) for tokens in sentences], BATCH_TOKENS):
-        lengths = [len(sentences[n]) for n in batch]
-        padded = [[*sentences[n], *[b""] * (max(lengths) - len(sentences[n]))] for n in batch]
-        for n, layers in zip(batch, embed(tf.constant(padded), tf.constant(lengths, tf.int32)).numpy(), strict=True):
-            found[n] = layers[:, : len(sentences[n]) + 2]
+        for n, layers in zip(batch, network.layers([sentences[n] for n in batch], boundaries=True), strict=True):
+            found[n] = layers
     return found
 
 
@@ -125,41 +114,43 @@ def _cosines(vectors: np.ndarray) -> np.ndarray:
     return unit @ unit.swapaxes(-1, -2)
 
 
-def _surprisal(
-    model: LanguageModel, sentences: Sequence[Sequence[bytes]], layers: Sequence[np.ndarray]
-) -> dict[str, Any]:
-    """Returns each token's surprisal and the likeliest words at its position: forward, backward, and both.
-
-    Both directions are combined as in `Embedder.fill`.
-    """
+def _surprisal(softmax: Softmax, sentences: Sequence[Sequence[bytes]], layers: Sequence[np.ndarray]) -> dict[str, Any]:
+    """Returns each token's surprisal and the likeliest words at its position: forward, backward, and both."""
     line, bits, likeliest, unknown = ProgressLine(at_once=False), [], [], []
-    predict = tf.function(functools.partial(_predict, model), autograph=False, reduce_retracing=True)
     for tokens, values in zip(sentences, layers, strict=True):
-        ids, (forward, backward) = np.array(model.vocabulary.ids(tokens)), np.split(values[-1], 2, -1)
+        ids, (forward, backward) = np.array(softmax.vocabulary.ids(tokens)), np.split(values[-1], 2, -1)
         outputs = np.stack([forward[:-2], backward[2:]])
         parts = [slice(start, start + _POSITIONS) for start in range(0, len(ids), _POSITIONS)]
-        found = [predict(tf.constant(outputs[:, part]), tf.constant(ids[part])) for part in parts]
-        bits.append(np.concatenate([one.numpy() for one, _ in found], 1).round(2).tolist())
-        likeliest.append(np.concatenate([one.numpy() for _, one in found], 1).tolist())
+        found = [_predictions(softmax, outputs[:, part], ids[part]) for part in parts]
+        bits.append(np.concatenate([one for one, _ in found], 1).round(2).tolist())
+        likeliest.append(np.concatenate([one for _, one in found], 1).tolist())
         unknown.append(np.flatnonzero(ids == UNKNOWN_ID).tolist())
         if line.due():
             line.show(f"{len(bits):,} of {len(sentences):,} sentences")
     line.clear()
     used = sorted({number for row in likeliest for number in np.ravel(row).tolist()})
-    names = {number: model.vocabulary.tokens[number].decode() for number in used}
+    names = {number: softmax.vocabulary.tokens[number].decode() for number in used}
     return {"bits": bits, "likeliest": likeliest, "unknown": unknown, "words": names}
 
 
-def _predict(model: LanguageModel, outputs: tf.Tensor, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns surprisals in bits, float32 `(3, positions)`, and numbers of words, int32 `(3, positions, _LIKELIEST)`.
+def _predictions(softmax: Softmax, outputs: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns surprisals in bits, `(3, positions)`, and the numbers of words, `(3, positions, _LIKELIEST)`.
 
-    `outputs`, float32 `(2, positions, dim)`, are each direction's output that predicts the position; `ids` its token.
+    Both directions are combined as in `Embedder.fill`.
+
+    Args:
+        outputs: float32 `(2, positions, dim)`, each direction's output that predicts the position.
+        ids: its token in the vocabulary.
     """
-    size, special = len(model.vocabulary), len(SPECIAL_TOKENS)
-    directions = tf.reshape(model.softmax.log_probs(tf.reshape(outputs, (-1, outputs.shape[-1]))), (2, -1, size))
-    prior = np.log(np.log1p(1 / np.arange(1, size + 1)))
-    prior[[BEGIN_ID, END_ID]] = np.inf  # never inside a sentence
-    both = tf.nn.log_softmax(tf.reduce_sum(directions, 0) - prior.astype(np.float32))
-    every = tf.concat([directions, both[None]], 0)
-    bits = -tf.gather(every, tf.tile(ids[None], (3, 1)), axis=2, batch_dims=2) / math.log(2)
-    return bits, tf.math.top_k(every[..., special:], min(_LIKELIEST, size - special)).indices + special
+    size, special = len(softmax.vocabulary), len(SPECIAL_TOKENS)
+    rows = log_softmax(outputs.reshape(-1, outputs.shape[-1]), softmax.kernel, softmax.bias)
+    directions = rows.reshape(2, -1, size)
+    both = directions.sum(0) - np.log(np.log1p(1 / np.arange(1, size + 1, dtype=np.float32)))
+    both[:, [BEGIN_ID, END_ID]] = -np.inf  # never inside a sentence
+    both -= both.max(-1, keepdims=True)
+    both -= np.log(np.exp(both).sum(-1, keepdims=True))
+    every = np.concatenate([directions, both[None]])
+    words, count = every[..., special:], min(_LIKELIEST, size - special)
+    best = np.argpartition(words, -count)[..., -count:]
+    order = np.argsort(-np.take_along_axis(words, best, -1), -1)
+    return -every[:, np.arange(len(ids)), ids] / math.log(2), np.take_along_axis(best, order, -1) + special

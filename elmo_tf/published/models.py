@@ -34,6 +34,7 @@ class PublishedModel:
     license: str = "not stated"  # as far as it is known
     language: str = "English"  # of the text
     tokenizer: str = "whitespace"  # how sentences are split; one of `tokenizers.TOKENIZERS`
+    task: str = ""  # of `elmo-tf task`, if it is a trained system
 
     @property
     def comes_with_package(self) -> bool:
@@ -73,6 +74,16 @@ MODELS = (
         sha256="9e6585b29887627af7d5c7b99b30451044df8d161453dcf50ceed73ba5b80464",
         license="CC BY-SA 4.0",
         tokenizer="penn",
+    ),
+    PublishedModel(
+        "english-ner",
+        "persons, places, organizations",
+        1_000_564,
+        256,
+        size=2_225_859,
+        sha256="c535a5198ccd9fdd80ac3bc791804dfb4aefdb37ed047d3da3bce184c1a4c31e",
+        license="CC BY-SA 4.0",
+        task="ner",
     ),
     PublishedModel(
         "small",
@@ -123,6 +134,11 @@ MODELS = (
 def is_name(value: object) -> bool:
     """Whether `value` is the name of a model in the table."""
     return isinstance(value, str) and value in {model.name for model in MODELS}
+
+
+def is_system(value: object) -> bool:
+    """Whether `value` is the name of a trained system, which has no vectors of its own."""
+    return is_name(value) and bool(find(str(value)).task)
 
 
 def find(name: str) -> PublishedModel:

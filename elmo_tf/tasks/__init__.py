@@ -29,7 +29,7 @@ RAW_TEXT = ("ner", "sentiment")
 
 
 def load(workdir: str | os.PathLike) -> "Trained":
-    """Returns the system that `elmo-tf task NAME train` trained in `workdir`.
+    """Returns the system that `elmo-tf task NAME train` trained in `workdir`, or a published one: "english-ner".
 
     Raises:
         InputError: naming the folder or file, if there is none, or its training has not ended.

@@ -17,6 +17,8 @@ from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.annotated.reading import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
+from elmo_tf.published import models
+from elmo_tf.tasks import published
 from elmo_tf.tasks.prediction import Predictor
 from elmo_tf.tasks.system import Example, System
 from elmo_tf.text import running_text, tokenizers
@@ -117,7 +119,8 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
     """Returns a trained system.
 
     Args:
-        workdir: of `elmo-tf task NAME train`. If it has several seeds, the one with the best dev score is loaded.
+        workdir: of `elmo-tf task NAME train`. If it has several seeds, the one with the best dev score is loaded. Or
+            the name of a published system, such as `english-ner`; a folder comes before it.
         task: the task it has to be for; None: any.
         **reading: fields of `Reading` that differ from those of the training.
 
@@ -125,11 +128,13 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
         InputError: naming the folder or a file in it, if there is none, it is not complete or for another task.
     """
     folder = pathlib.Path(workdir)
+    if not folder.exists() and models.is_system(workdir):
+        _check_task(workdir, models.find(str(workdir)).task, task)
+        return Trained(*published.read(str(workdir), dataclasses.replace(DEFAULT, **reading)))
     if not (folder / CONFIG).exists() and (folder / SCORES).exists():
         folder /= json_file.read(folder / SCORES, _SeveralSeeds).best
     config = json_file.read(folder / CONFIG, _Config)
-    if config.task not in ([task] if task else tasks.SYSTEMS):
-        raise InputError(str(workdir), f"a system for {task or ' or '.join(tasks.SYSTEMS)}", f"one for {config.task}")
+    _check_task(workdir, config.task, task)
     if not (folder / SCORES).exists():
         raise InputError(str(workdir), "a training that has ended", "an unfinished one")
     kind = tasks.system_class(config.task)
@@ -140,6 +145,11 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
     except (OSError, ValueError) as error:
         raise InputError(str(folder / MODEL), "a Keras model", str(error).splitlines()[0]) from None
     return Trained(kind(recipe, config.labels, dataclasses.replace(config.reading, **reading)), network)
+
+
+def _check_task(workdir: str | os.PathLike, found: str, task: str | None) -> None:
+    if found not in ([task] if task else tasks.SYSTEMS):
+        raise InputError(str(workdir), f"a system for {task or ' or '.join(tasks.SYSTEMS)}", f"one for {found}")
 
 
 def check_labels(system: System, known: Sequence[str], examples: Sequence[Example], source: Any) -> None:

@@ -61,7 +61,7 @@ def left_in(home: pathlib.Path) -> list[str]:
 def test_the_table_has_one_row_a_name_and_the_sizes_of_the_presets_of_that_name():
     rows = {model.name: model for model in models.MODELS}
     assert len(rows) == len(models.MODELS)
-    assert [name for name, model in rows.items() if model.comes_with_package] == ["english"]
+    assert [name for name, model in rows.items() if model.comes_with_package] == ["english", "english-ner"]
     for name, model in rows.items():
         if name in config_lib.PRESETS:
             assert model.dim == 2 * config_lib.PRESETS[name].model.lstm.projection_dim

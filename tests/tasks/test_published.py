@@ -1,0 +1,106 @@
+"""Trained systems by name: read from their own weights and the biLM's name, packed from a workdir."""
+
+import dataclasses
+import hashlib
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import elmo_tf
+from benchmarks import pack_tagger
+from elmo_tf import cli, tasks
+from elmo_tf.errors import InputError
+from elmo_tf.published import fetching, models
+from tests.helpers import ROOT, run_python
+
+NAME = "english-ner"
+SENTENCE = "Barack Obama was born in Hawaii and worked for Microsoft ."
+TOKENS = SENTENCE.split()
+TAGS = ["B-PER", "I-PER", "O", "O", "O", "B-LOC", "O", "O", "O", "B-ORG", "O"]
+FOLDER = ROOT / "elmo_tf" / "published" / NAME
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return tasks.load(NAME)
+
+
+def test_the_tagger_in_the_package_finds_persons_places_and_organizations(tagger):
+    assert tagger.predict([TOKENS])[0]["tags"] == TAGS
+
+
+def test_its_files_are_small_because_the_bilm_is_not_in_them(tagger):
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 3_000_000
+    own = sum(int(np.prod(variable.shape)) for variable in tagger.network.trainable_variables)
+    assert own == models.find(NAME).parameters
+
+
+def test_the_commands_take_the_name(tmp_path, capsys):
+    (tmp_path / "text.txt").write_text(SENTENCE + "\n")
+    assert cli.main(["task", "ner", "predict", "--model", NAME, "--input", str(tmp_path / "text.txt")]) == 0
+    assert json.loads(capsys.readouterr().out)["tags"] == TAGS
+    (tmp_path / "data.conll").write_text("".join(f"{token}\t{tag}\n" for token, tag in zip(TOKENS, TAGS, strict=True)))
+    assert cli.main(["task", "ner", "evaluate", "--model", NAME, "--data", str(tmp_path / "data.conll")]) == 0
+    assert json.loads(capsys.readouterr().out)["score"] == 100
+
+
+def test_raw_sentences_come_from_standard_input():
+    command = ["-m", "elmo_tf.cli", "task", "ner", "predict", "--model", NAME, "--input", "-"]
+    done = run_python(*command, input="Barack Obama was born in Hawaii and worked for Microsoft.\n\n" * 2)
+    assert [json.loads(line)["tags"] for line in done.stdout.splitlines()] == [TAGS, TAGS]
+
+
+def test_import_writes_a_savedmodel_with_the_same_tags(tmp_path, capsys):
+    assert cli.main(["import", NAME, "--output", str(tmp_path / "ner")]) == 0
+    version = capsys.readouterr().out.strip()
+    found = tf.saved_model.load(version).signatures["serving_default"](strings=tf.constant([SENTENCE]))
+    assert [tag.decode() for tag in found["tags"].numpy()[0]] == TAGS
+
+
+@pytest.mark.parametrize("options", [["--workdir", "run"], ["--output", "out", "--mix", "top"], []])
+def test_import_of_a_system_takes_nothing_but_an_output(options, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["import", NAME, *options]) == 1
+    assert capsys.readouterr().err == f"elmo-tf: error: {NAME}: a trained system takes --output and nothing else\n"
+
+
+def test_a_system_has_no_vectors_and_belongs_to_one_task():
+    with pytest.raises(InputError, match=rf"^{NAME}: a trained system"):
+        elmo_tf.load(NAME)
+    assert cli.main(["task", "sentiment", "predict", "--model", NAME, "--input", "text.txt"]) == 1
+
+
+def test_a_damaged_file_is_reported(tmp_path, monkeypatch):
+    folder = shutil.copytree(FOLDER, tmp_path / NAME)
+    monkeypatch.setattr(fetching, "_PACKAGED", tmp_path)
+    content = bytearray((folder / "weights.hdf5").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / "weights.hdf5").write_bytes(content)
+    with pytest.raises(InputError, match=f"{NAME}: .*intact.*install elmo_tf again"):
+        tasks.load(NAME)
+
+
+def test_a_packed_system_tags_like_its_workdir(tmp_path, monkeypatch, capsys):
+    data = tmp_path / "data.conll"
+    data.write_text("Anna\tB-PER\nsaw\tO\nParis\tB-LOC\n\nAnna\tB-PER\nsaw\tO\nRome\tB-LOC\n\n" * 4)
+    train = ["task", "ner", "train", "--train", str(data), "--dev", str(data), "--workdir", str(tmp_path / "run")]
+    small = ["recipe=small", "fit.epochs=2", "network.units=4", "network.upper_units=4", "spelling.filters=4"]
+    train += ["--elmo", "english", *(word for setting in small for word in ("--set", setting))]
+    assert cli.main(train) == 0
+    row = pack_tagger.pack(tmp_path / "run", "english", tmp_path / "mine")
+    content = (tmp_path / "mine" / "weights.hdf5").read_bytes()
+    assert (row["size"], row["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+    (tmp_path / "english").symlink_to(FOLDER.with_name("english"))
+    monkeypatch.setattr(fetching, "_PACKAGED", tmp_path)
+    monkeypatch.setattr(
+        models, "MODELS", (*models.MODELS, dataclasses.replace(models.find(NAME), name="mine", size=None, sha256=None))
+    )
+    packed, trained = tasks.load("mine"), tasks.load(tmp_path / "run")
+    for one, other in zip(packed.network.trainable_variables, trained.network.trainable_variables, strict=True):
+        # Half of the last of float16's 11 bits; below 2**-14 its numbers are as far apart as just above.
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=2**-11, atol=2**-25)
+    words = next(layer for layer in packed.network.layers if layer.name == "words").words
+    assert words == ["anna", "paris", "rome", "saw"]
