@@ -6,7 +6,7 @@
 glove_small; for the names of their files, see the code. Runs `elmo-tf task NAME train` as a user would, and prints each
 command, a table and a line of JSON. Every result is kept in --output; an interrupted run resumes. --fractions makes a
 learning curve (the paper's figure 1; --figure draws it above the epochs until the best score), --mixes the variants of
-Table 2, --places those of Table 3.
+Table 2, --places those of Table 3, --gammas those of supplement A.2.
 """
 
 import argparse
@@ -30,6 +30,8 @@ MIXES = {
     "lambda 1": ["elmo.penalty=1.0"],
     "lambda 0.001": ["elmo.penalty=0.001"],
 }
+# The paper's supplement A.2: without gamma, the last layer alone fails.
+GAMMAS = {"gamma 1": ["elmo.gamma=1"], "last layer only gamma 1": ["elmo.mix=top", "elmo.gamma=1"]}
 PLACES = {"input": ["elmo.place=input"], "input and output": ["elmo.place=both"], "output": ["elmo.place=output"]}
 # SNLI's dev lines that are trained on; the others choose the epoch.
 _SNLI_TRAIN = 6000
@@ -67,6 +69,7 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--recipe", default="small", help="paper or small (small)")
     parser.add_argument("--glove", action="store_true", help="start from the word vectors of glove_small")
     parser.add_argument("--mixes", action="store_true", help="other mixes of the layers as well (Table 2)")
+    parser.add_argument("--gammas", action="store_true", help="a fixed gamma as well (supplement A.2)")
     parser.add_argument("--places", action="store_true", help="other places of ELMo as well (Table 3)")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="settings of all runs")
     parser.add_argument("--figure", type=pathlib.Path, help="a picture of the scores by the size of the training data")
@@ -77,6 +80,7 @@ def commands(arguments: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
     """Yields name and command of each run; the name is `row_percent_way`."""
     ways: dict[str, list[str] | None] = {"baseline": None, "elmo": []}
     ways |= MIXES if arguments.mixes else {}
+    ways |= GAMMAS if arguments.gammas else {}
     ways |= PLACES if arguments.places else {}
     for row in arguments.only:
         task, files = ROWS[row]

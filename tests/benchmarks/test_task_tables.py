@@ -52,6 +52,9 @@ def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
     assert "--model" not in commands["uner_100_baseline"]
     assert commands["uner_100_lambda-1"][-4:] == ["--set", "recipe=small", "--set", "elmo.penalty=1.0"]
 
+    gammas = dict(paper_table.commands(paper_table.parse_arguments([*options, "--gammas"])))
+    assert gammas["uner_100_last-layer-only-gamma-1"][-4:] == ["--set", "elmo.mix=top", "--set", "elmo.gamma=1"]
+
     more = paper_table.parse_arguments([*options, "--fractions", "0.01", "1", "--more-epochs"])
     commands = dict(paper_table.commands(more))
     assert commands["uner_1_elmo"][-7::2] == ["recipe=small", "fit.epochs=320", "fit.patience=80", "fit.judge_every=16"]
