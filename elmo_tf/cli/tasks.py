@@ -38,7 +38,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
         for one in (train, evaluate, predict, export):
             help_text = "made if it does not exist" if one is train else "made by `train`"
-            one.add_argument("--workdir", required=True, metavar="DIR", help=help_text)
+            several: dict[str, Any] = {}
+            if one in (evaluate, predict):
+                help_text += "; the probabilities of several are averaged"
+                several = {"nargs": "+"}
+            one.add_argument("--workdir", required=True, metavar="DIR", help=help_text, **several)
             one.set_defaults(task=name)
 
 
@@ -108,7 +112,7 @@ def _train(arguments: argparse.Namespace) -> None:
 def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf.tasks import trained
 
-    system = trained.load(arguments.workdir, arguments.task, **_reading(arguments))
+    system = trained.load_together(arguments.workdir, arguments.task, **_reading(arguments))
     print(json.dumps(system.evaluate(arguments.data)))
 
 
@@ -122,7 +126,7 @@ def _predict(arguments: argparse.Namespace) -> None:
     from elmo_tf.annotated.numbered_lines import filled_lines, rereadable
     from elmo_tf.tasks import trained
 
-    system = trained.load(arguments.workdir, arguments.task, **_reading(arguments))
+    system = trained.load_together(arguments.workdir, arguments.task, **_reading(arguments))
     tokenizer = getattr(arguments, "tokenizer", None)
     with rereadable(arguments.path) as path:
         if tokenizer:

@@ -21,7 +21,7 @@ from elmo_tf.model.token_mask import TokenMask
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
 from elmo_tf.tasks.scores import cmrc_eval, squad_eval
-from elmo_tf.tasks.system import System
+from elmo_tf.tasks.system import System, mean_log_probabilities
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors
 
 # The most tokens of a training paragraph: memory grows with their square. No paragraph of SQuAD has over 1,000.
@@ -177,6 +177,19 @@ class Task(System):
         if none is None:
             del found["no_answer"]
         return found
+
+    def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
+        """As `decode`; that there is no answer competes with each start and with each end."""
+        names = ["none"] if self.labels else []
+        start, end = (
+            mean_log_probabilities([tf.concat([one[name] for name in (side, *names)], 1) for one in outputs])
+            for side in ("start", "end")
+        )
+        together = {"start": start, "end": end}
+        if names:
+            none = (start[:, -1:] + end[:, -1:]) / 2
+            together = {"start": start[:, :-1], "end": end[:, :-1], "none": none}
+        return self.decode(networks[0], together)
 
     def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Question]) -> list[Found]:
         columns = (decoded[name].tolist() for name in Found._fields if name in decoded)

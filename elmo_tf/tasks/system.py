@@ -109,6 +109,14 @@ class System(abc.ABC):
     def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
         """Decodes the predictions of a batch from the network's outputs, in the graph."""
 
+    def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
+        """Like `decode`, for the outputs of several networks: by the mean of their probabilities.
+
+        Raises:
+            InputError: if the system has no probabilities that several networks share.
+        """
+        raise InputError("workdir", f"{self.name} answers from one workdir only: each network chooses spans of its own")
+
     @abc.abstractmethod
     def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Example]) -> list[Prediction]:
         """Returns the prediction for each example of a batch, given what `decode` returned as arrays."""
@@ -134,6 +142,12 @@ class System(abc.ABC):
     def served(self, decoded: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Returns an exported system's outputs for what `decode` returned."""
         return decoded
+
+
+def mean_log_probabilities(scores: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns the log of the mean of several softmax distributions over the last axis, given their scores."""
+    each = tf.stack([tf.nn.log_softmax(one) for one in scores])
+    return tf.reduce_logsumexp(each, 0) - np.log(len(scores))
 
 
 def checked_tokens(item: Any) -> list[str]:
