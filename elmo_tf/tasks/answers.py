@@ -39,8 +39,8 @@ class Network:
 
     units: Positive = 90  # of each GRU in each direction, and half the width of the dense layers [P]
     baseline_units: Positive = 100  # the same without ELMo [D]
-    dropout_rate: Rate = 0.2  # variational, before and after each GRU but the last two [D]
-    longest_answer: Positive = 17  # tokens [D]
+    dropout_rate: Rate = 0.2  # [P]; variational, before and after each GRU but the last two [D]
+    longest_answer: Positive = 17  # tokens [P]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,10 +70,11 @@ class Task(System):
     predicts_labels = False
     recipes: ClassVar = {
         "paper": AnswersRecipe(
-            words=Words(dim=300, lower=False, trainable=False),  # [D]
+            words=Words(dim=300, lower=False, trainable=False),  # [P]
             spelling=Spelling(filters=100, dim=20, width=5),  # [D]
-            elmo=Elmo(place="both", penalty=0.0, dropout_rate=0.5),  # place [P]; the rest [D]
-            # Batch [P]; the rest [D], which always trains to the last epoch.
+            elmo=Elmo(place="both", penalty=0.0, dropout_rate=0.5),  # [P]; dropout [D]
+            # Batch, Adadelta, a moving average of the weights [P]; the rest [D], which trains to the last epoch.
+            # A batch of long paragraphs has fewer questions (`batching.py`).
             fit=Fit(
                 batch_size=45, epochs=24, patience=24, optimizer="adadelta", learning_rate=1.0, epsilon=1e-8, ema=0.999
             ),

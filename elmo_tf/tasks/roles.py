@@ -60,7 +60,7 @@ class Task(Tagger):
     recipes: ClassVar = {
         "paper": RolesRecipe(
             words=Words(dim=100, lower=True, trainable=True),  # [P]; lower case [S]
-            elmo=Elmo(place="input", penalty=0.001, dropout_rate=0.1),  # [P]; dropout [A]
+            elmo=Elmo(place="input", penalty=0.001, dropout_rate=0.1),  # [P], its table 2; dropout [A]
             # Adadelta, rate, clipping, epochs, patience [P]; epsilon and batch [S].
             fit=Fit(80, 500, 200, optimizer="adadelta", learning_rate=1.0, epsilon=1e-6, clip_value=1.0),
         ),
