@@ -36,6 +36,9 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         help_text = "write a verified SavedModel that TensorFlow alone can load, and print its folder"
         export = add_command(actions, "export", _export, help_text)
         export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
+        text = add_command(actions, "text", _text, "print the sentences of a file, for `preprocess` and `finetune`")
+        text.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
+        text.set_defaults(task=name)
         for one in (train, evaluate, predict, export):
             help_text = "made if it does not exist" if one is train else "made by `train`"
             several: dict[str, Any] = {}
@@ -114,6 +117,13 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
     system = trained.load_together(arguments.workdir, arguments.task, **_reading(arguments))
     print(json.dumps(system.evaluate(arguments.data)))
+
+
+def _text(arguments: argparse.Namespace) -> None:
+    kind = tasks.system_class(arguments.task)
+    system = kind(next(iter(kind.recipes.values())))
+    for sentence in system.sentences(system.read_unlabelled(arguments.data)):
+        print(sentence)
 
 
 def _export(arguments: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ import tensorflow as tf
 from elmo_tf.annotated.reading import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.recipe import Recipe
-from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
+from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, encoded, padded
 
 # What the network reads at once: a dataclass of `elmo_tf.annotated`.
 Example = Any
@@ -83,6 +83,11 @@ class System(abc.ABC):
     def texts(self, example: Example) -> list[Tokens]:
         """Returns the token sequences that go through `TokenVectors`; batches have examples of similar length."""
         return [getattr(example, name) for name in self.token_inputs]
+
+    def sentences(self, examples: Sequence[Example]) -> list[str]:
+        """Returns the distinct token sequences of examples, as text with spaces between the tokens, in their order."""
+        texts = (encoded(tokens) for example in examples for tokens in self.texts(example))
+        return list(dict.fromkeys(b" ".join(tokens).decode() for tokens in texts))
 
     # Network.
 
