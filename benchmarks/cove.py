@@ -32,17 +32,12 @@ from elmo_tf.annotated.numbered_lines import lines
 from elmo_tf.files import staging
 from elmo_tf.text.word_split import split_words
 
-UNITS, WORD_DIM, GLOVE_DIM, READOUT_DIM = 300, 275, 25, 300
-DROPOUT_RATE = 0.3
+UNITS, WORD_DIM, GLOVE_DIM, READOUT_DIM, DROPOUT_RATE = 300, 275, 25, 300, 0.3
 LEARNING_RATE, DECAY, CLIP_NORM = 0.002, 0.8, 5.0  # Adam; the rate is multiplied by DECAY after each epoch
-BATCH, POOL = 64, 50  # pairs of a batch; batches whose pairs are sorted by length together
-BEAM, LONGEST = 5, 50
+BATCH, POOL, BEAM, LONGEST = 64, 50, 5, 50  # pairs; batches sorted by length together; translations; words
 
 # The first ids of each language.
 PAD, UNKNOWN, BEGIN, END = range(4)
-
-# Padded ids, int32 `(batch, time)`, of words and of words that GloVe has.
-Source = tuple[np.ndarray, np.ndarray]
 
 
 class Words:
@@ -93,7 +88,7 @@ def translator(num_words: int, glove: np.ndarray, num_targets: int) -> keras.Mod
     layers = keras.layers
     word_ids, glove_ids = (keras.Input((None,), dtype="int32", name=name) for name in ("word_ids", "glove_ids"))
     learned = layers.Embedding(num_words, WORD_DIM, mask_zero=True)(word_ids)
-    fixed = layers.Embedding(*glove.shape, weights=[glove], trainable=False)(glove_ids)
+    fixed = layers.Embedding(*glove.shape, weights=[glove], trainable=False, mask_zero=True)(glove_ids)
     vectors = layers.Concatenate()([learned, fixed])
     dropped = layers.Dropout(DROPOUT_RATE)
     lower = layers.Bidirectional(layers.LSTM(UNITS, return_sequences=True))(dropped(vectors))
@@ -102,9 +97,8 @@ def translator(num_words: int, glove: np.ndarray, num_targets: int) -> keras.Mod
     hidden, cell = (layers.Dense(UNITS, "tanh")(layers.Concatenate()(states[place::2])) for place in (0, 1))
     encoder = keras.Model([word_ids, glove_ids], [vectors, lower, upper, hidden, cell], name="encoder")
 
-    values = keras.Input((None, 2 * UNITS))
+    values, before = keras.Input((None, 2 * UNITS)), keras.Input((None,), dtype="int32")
     first_states = [keras.Input((UNITS,)) for _ in range(2)]
-    before = keras.Input((None,), dtype="int32")
     embedded = dropped(layers.Embedding(num_targets, UNITS, mask_zero=True)(before))
     query = layers.LSTM(UNITS, return_sequences=True)(embedded, initial_state=first_states)
     context = layers.Attention()([layers.Dense(2 * UNITS, use_bias=False)(query), dropped(values)])
@@ -121,10 +115,9 @@ class CoVe:
 
     def __init__(self, workdir: pathlib.Path):
         known = json.loads((workdir / "words.json").read_text("utf-8"))
-        self.workdir, self.epochs, self.history = workdir, 0, known["history"]
+        self.history = known["history"]  # losses of each epoch
         self.english, self.german, self.glove = (Words(known[name]) for name in ("english", "german", "glove"))
-        self.epochs = len(self.history)
-        if self.epochs:
+        if self.history:
             self.network = keras.models.load_model(workdir / "translator.keras")
 
     def source(self, sentences: Sequence[Sequence[str]]) -> list[list[list[int]]]:
@@ -159,13 +152,13 @@ class CoVe:
 
     def _search(self, source: Sequence[np.ndarray]) -> list[list[int]]:
         """Returns the ids of the likeliest translations by the mean log-probability of their words."""
-        encoder, decoder = (self.network.get_layer(name) for name in ("encoder", "decoder"))
-        encoded = encoder([np.repeat(ids, BEAM, 0) for ids in source], training=False)[2:]
-        count = len(source[0])
+        count, decoder = len(source[0]), self.network.get_layer("decoder")
+        repeated = [np.repeat(ids, BEAM, 0) for ids in source]
+        encoded = self.network.get_layer("encoder")(repeated, training=False)[2:]
         before = np.full((count * BEAM, 1), BEGIN, np.int32)
         scores = np.tile([0.0, *[-np.inf] * (BEAM - 1)], (count, 1))  # the beams begin alike
         for _ in range(LONGEST):
-            steps = tf.nn.log_softmax(decoder([*encoded, before], training=False)[:, -1]).numpy()
+            steps = tf.nn.log_softmax(decoder([*encoded, tf.constant(before)], training=False)[:, -1]).numpy()
             ended = np.isin(before[:, -1], (PAD, END))
             steps[ended] = -np.inf
             steps[:, [PAD, UNKNOWN, BEGIN]] = -np.inf
@@ -178,8 +171,8 @@ class CoVe:
             before = np.concatenate([before[rows], words.reshape(-1, 1).astype(np.int32)], 1)
             if np.isin(before[:, -1], (PAD, END)).all():
                 break
-        lengths = (before[:, 1:] != PAD).sum(1).reshape(count, BEAM)
-        chosen = before.reshape(count, BEAM, -1)[np.arange(count), (scores / lengths).argmax(1), 1:]
+        means = scores / (before[:, 1:] != PAD).sum(1).reshape(count, BEAM)
+        chosen = before.reshape(count, BEAM, -1)[np.arange(count), means.argmax(1), 1:]
         return [[int(one) for one in ids if one not in (PAD, END)] for ids in chosen]
 
 
@@ -222,13 +215,13 @@ def train(data: pathlib.Path, workdir: pathlib.Path, epochs: int) -> None:
         workdir.mkdir(parents=True, exist_ok=True)
         staging.write_file(workdir / "words.json", json.dumps(known).encode())
     model = CoVe(workdir)
-    if not model.epochs:
+    if not model.history:
         keras.utils.set_random_seed(0)
         model.network = translator(len(model.english.words), vectors, len(model.german.words))
         optimizer = keras.optimizers.Adam(global_clipnorm=CLIP_NORM)
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=PAD)
         model.network.compile(optimizer, loss, jit_compile=False)  # XLA would compile for each shape
-    for epoch in range(model.epochs, epochs):
+    for epoch in range(len(model.history), epochs):
         parts = {}
         for name in ("train", "val"):
             german_ids = [model.german.ids(tokens) for tokens in texts[name, "de"]]
@@ -239,17 +232,16 @@ def train(data: pathlib.Path, workdir: pathlib.Path, epochs: int) -> None:
         os.replace(workdir / "incomplete.keras", workdir / "translator.keras")
         known["history"] = model.history = [*model.history, {name: values[-1] for name, values in losses.items()}]
         staging.write_file(workdir / "words.json", json.dumps(known).encode())
-        print(f"epoch {epoch + 1}: {model.history[-1]}", flush=True)
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Trains, or translates the test set."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("action", choices=("train", "translate"))
     parser.add_argument("--data", type=pathlib.Path, required=True, help="a folder with multi30k and glove_small")
-    parser.add_argument("--workdir", type=pathlib.Path, required=True)
-    parser.add_argument("--epochs", type=int, default=6)
-    arguments = parser.parse_args()
+    parser.add_argument("--workdir", type=pathlib.Path, required=True, help="made if it does not exist")
+    parser.add_argument("--epochs", type=int, default=6, help="of train, in all (6)")
+    arguments = parser.parse_args(argv)
     if arguments.action == "train":
         train(arguments.data, arguments.workdir, arguments.epochs)
     else:
