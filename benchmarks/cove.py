@@ -1,11 +1,10 @@
-"""CoVe (McCann et al. 2017), to compare with ELMo: the biLSTM layers of a small English to German translator.
+"""CoVe (McCann et al. 2017), for comparison: the biLSTM layers of a small English to German translator.
 
     python benchmarks/cove.py train --data DIR --workdir DIR --epochs 6
     python benchmarks/cove.py translate --data DIR --workdir DIR > test.de
 
---data is a folder with multi30k (the data of CoVe's MT-Small) and glove_small. `train` saves after each epoch and
-resumes; `translate` prints Multi30k's test set of 2016 in German, for `sacrebleu REFERENCE -i test.de -b -w 2` (PyPI:
-sacrebleu 2.6).
+--data is a folder with multi30k (the data of CoVe's MT-Small) and glove_small. `train` saves each epoch and resumes;
+`translate` prints the test set of 2016 in German, for `sacrebleu REFERENCE -i test.de -w 2` (PyPI: sacrebleu 2.6).
 
 The encoder is CoVe's: two biLSTM layers of 300 units per direction. The decoder is smaller, one LSTM layer of 300
 units with attention. A word's vector has 275 learned numbers and 25 fixed ones of GloVe (Twitter, 11,925 words), where
@@ -186,8 +185,7 @@ def padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
 
 def joined(tokens: Sequence[str]) -> str:
     """Returns words and punctuation marks as running text."""
-    text = re.sub(r" ([.,!?:;)])", r"\1", " ".join(tokens)).replace("( ", "(")
-    return re.sub(r'" (.*?) "', r'"\1"', text)
+    return re.sub(r'" (.*?) "', r'"\1"', re.sub(r" ([.,!?:;)])", r"\1", " ".join(tokens)).replace("( ", "("))
 
 
 def read(data: pathlib.Path, name: str, language: str) -> list[list[str]]:
