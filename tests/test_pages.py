@@ -32,7 +32,7 @@ def commands(page: str) -> list[list[str]]:
     """The arguments of each call of elmo-tf on a page."""
     lines = "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
     calls = [line for line in lines if line.startswith("elmo-tf ")]
-    return [shlex.split(line, comments=True)[1:] for line in calls]
+    return [shlex.split(line.partition(" > ")[0], comments=True)[1:] for line in calls]
 
 
 def test_the_pages_have_commands_and_programs():
