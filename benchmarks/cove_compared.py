@@ -5,9 +5,8 @@
     python benchmarks/cove_compared.py ner --data DIR --workdir DIR --output DIR
 
 --data is a folder with ud_ewt, semcor30 and uner_ewt, as for `probes.py` and `paper_table.py`; --workdir is that of
-`cove.py train`. `ner` is `elmo-tf task ner train --fraction 0.1 --set recipe=small --set fit.epochs=80 --set
-fit.patience=20` with CoVe's top layer, times a learned gamma, in place of ELMo; an interrupted run resumes. Prints a
-table, then a line of JSON.
+`cove.py train`. `ner` is the run of `paper_table.py --only uner --fractions 0.1 --more-epochs` with CoVe's top layer,
+times a learned gamma, in place of ELMo; an interrupted run resumes. Prints a table, then a line of JSON.
 """
 
 import argparse
@@ -30,7 +29,7 @@ from elmo_tf.tasks import fitting, ner
 from elmo_tf.tasks.recipe import chosen
 from elmo_tf.tasks.token_vectors import TokenVectors, encoded, word_table
 
-SETTINGS = ["recipe=small", "fit.epochs=80", "fit.patience=20"]
+SETTINGS = ["recipe=small", "fit.epochs=80", "fit.patience=20", "fit.judge_every=4"]
 FRACTION = 0.1
 
 
