@@ -43,7 +43,6 @@ class ELMo(Tracked, keras.layers.Layer):
         penalty: lambda of `lambda * sum_j scalar_parameters_j^2`, added to the loss for each learned mix.
         layer_norm: whether each layer's vector of a token is normalized to mean 0 and variance 1 over its features
             before the mix.
-        gamma: a fixed scale of each mix; None: learned, from 1. The paper found a fixed one to be much worse (A.2).
         dropout_rate: of each mix's vectors, in training.
         boundaries: whether to return `<S>` and `</S>`, which are always fed, as well: two more positions.
         trainable_bilm: whether to train the biLM as well, or a copy of it if `source` is a network. If not, it stays
@@ -52,6 +51,8 @@ class ELMo(Tracked, keras.layers.Layer):
             `default` of an export with this tokenizer: `"whitespace"`, on runs of ASCII white space; `"penn"`, by the
             Penn Treebank's rules; `"unicode"`, into words, numbers and punctuation marks, which needs tensorflow-text
             (`elmo-tf[text]`); or `"characters"`.
+        gamma: a fixed scale of each mix; None: learned, from 1, without which the paper's supplement A.2 found training
+            on the top layer alone to fail.
 
     Call arguments:
         inputs: string `(batch, time)`, tokens padded on the right with `""` (within a sentence, `""` is a token

@@ -11,7 +11,7 @@ import numpy as np
 
 from elmo_tf import engines, sources
 from elmo_tf.annotated import numbered_lines
-from elmo_tf.annotated.word_vectors import iterate_word_vectors, read_word_vectors
+from elmo_tf.annotated.word_vectors import iterate_word_vectors
 from elmo_tf.embedder import Embedder, Layers, Words, check_layers
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
@@ -135,9 +135,11 @@ def nearest_words(path: str | os.PathLike, word: str, count: int = 10) -> list[t
     Raises:
         InputError: naming the file, if it cannot be read or lacks the word.
     """
-    names, vectors = read_word_vectors(path, {word, word.lower()})
-    own = word if word in names else word.lower()
-    target = vectors[names.index(own)]
+    known = dict(iterate_word_vectors(path, {word, word.lower()}))
+    if not known:
+        raise InputError(str(path), f"it has no vector for {word!r}")
+    own = word if word in known else word.lower()
+    target = known[own]
     others = ((name, vector) for name, vector in iterate_word_vectors(path) if name != own)
     found = ((name, float(_cosines(vector[None], target)[0])) for name, vector in others)
     return heapq.nlargest(count, found, key=lambda one: one[1])

@@ -185,5 +185,5 @@ def test_neighbors_prints_the_nearest_words_of_a_file_of_vectors_as_well(tmp_pat
     found = json.loads(capsys.readouterr().out)
     assert [name for name, _ in found["words"]] == ["game", "actor", "stone"]
     assert found["uses"][0]["line"] == 3
-    with pytest.raises(InputError, match=r"vectors.txt: .*none"):
+    with pytest.raises(InputError, match=r"vectors.txt: it has no vector for 'absent'$"):
         neighbors.nearest_words(path, "absent")
