@@ -24,6 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from benchmarks.cove import CoVe
 from benchmarks.probes import FILES
 from elmo_tf.annotated import conllu, semcor
+from elmo_tf.model.token_mask import TokenMask
 from elmo_tf.probes import pos, wsd
 from elmo_tf.tasks import fitting, ner
 from elmo_tf.tasks.recipe import chosen
@@ -39,6 +40,7 @@ class TopLayer(keras.layers.Layer):
     def __init__(self, model: CoVe, sentences: list[list[str]], dropout_rate: float):
         super().__init__(name="cove")
         self.supports_jit = False  # XLA has no strings
+        self._token_mask = TokenMask()
         self._known = {tuple(encoded(sentences[row])): layers[-1] for row, layers in model.embed(sentences)}
         self._dim = next(iter(self._known.values())).shape[-1]
         self._dropout = keras.layers.Dropout(dropout_rate)
@@ -49,6 +51,9 @@ class TopLayer(keras.layers.Layer):
     def call(self, tokens, training=False):
         found = tf.ensure_shape(tf.numpy_function(self._look_up, [tokens], tf.float32), (None, None, self._dim))
         return self._dropout(self.gamma * found, training=training)
+
+    def compute_mask(self, tokens, previous_mask=None):
+        return self._token_mask(tokens)
 
     def compute_output_spec(self, tokens, training=False):
         return keras.KerasTensor((*tokens.shape, self._dim), self.compute_dtype)

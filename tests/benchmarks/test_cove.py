@@ -1,14 +1,19 @@
 """CoVe at a small size: it trains, resumes, translates and gives layers of tokens."""
 
 import gzip
+import lzma
 
 import numpy as np
+import pytest
+import tensorflow as tf
 
-from benchmarks import cove
+from benchmarks import cove, cove_compared
+from tests.tasks import small
 
 PAIRS = [("Two men sit .", "Zwei M\u00e4nner sitzen."), ("A man, outside.", "Ein Mann, drau\u00dfen.")] * 20
 
 
+@pytest.mark.slow
 def test_a_translator_is_trained_resumed_and_used(tmp_path, monkeypatch, capsys):
     for name, value in (("UNITS", 8), ("WORD_DIM", 5), ("GLOVE_DIM", 3), ("READOUT_DIM", 4), ("BEAM", 2)):
         monkeypatch.setattr(cove, name, value)
@@ -40,6 +45,31 @@ def test_a_translator_is_trained_resumed_and_used(tmp_path, monkeypatch, capsys)
     ids = [np.array([[4, 5]]), np.array([[4, 5]]), np.array([[cove.BEGIN, 4]])]
     wide = [*(np.pad(one, ((0, 0), (0, 3))) for one in ids[:2]), ids[2]]
     np.testing.assert_allclose(*(model.network(one, training=False) for one in (ids, wide)), atol=1e-6)
+
+
+class Counted:
+    """A model whose layers are the number of each token."""
+
+    def embed(self, sentences):
+        for number, tokens in enumerate(sentences):
+            yield number, np.full((3, len(tokens), 4), np.arange(len(tokens))[:, None], np.float32)
+
+
+@pytest.mark.slow
+def test_the_top_layer_takes_the_place_of_elmo_in_the_tagger(tmp_path, monkeypatch):
+    (tmp_path / "uner_ewt").mkdir()
+    for part in ("train", "dev"):
+        text = "Anna B-PER\nsleeps O\n\nshe O\nsat O\nin O\nParis B-LOC\n\n" * 20
+        (tmp_path / "uner_ewt" / f"{part}.conll.xz").write_bytes(lzma.compress(text.encode()))
+    monkeypatch.setattr(cove_compared, "SETTINGS", [*small.SMALL, *small.OWN["ner"].split(), "fit.epochs=3"])
+    found = cove_compared.train_ner(Counted(), tmp_path, tmp_path / "run")
+    assert found["train_examples"] == 4
+    assert 0 <= found["f1"] <= 100
+
+    layer = cove_compared.TopLayer(Counted(), [["a"], ["b", "c"]], 0.0)
+    vectors = layer(tf.constant([["a", ""], ["b", "c"]]))
+    assert vectors[:, :, 0].numpy().tolist() == [[0, 0], [0, 1]]
+    assert vectors._keras_mask.numpy().tolist() == [[True, False], [True, True]]
 
 
 def test_words_and_marks_are_joined_as_running_text():
