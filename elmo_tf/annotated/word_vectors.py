@@ -39,9 +39,9 @@ def iterate_word_vectors(
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yields the words of a file and their vectors, float32 `(dim,)`: those of `words`, or all.
 
-    A line has a word (some of GloVe's contain spaces) and its numbers, between spaces or tabs. A line that is blank, has
-    no word, a word that is not UTF-8, another number of values, or a value of a wanted word that is not a finite number,
-    is odd: left out with a warning, or an error if `strict`.
+    A line has a word (some of GloVe's contain spaces) and its numbers, between spaces or tabs. A line that is blank,
+    has no word, a word that is not UTF-8, another number of values, or a value of a wanted word that is not a finite
+    number, is odd: left out with a warning, or an error if `strict`.
     """
     odd = OddLines(path, strict)
     wanted = None if words is None else {word.encode("utf-8", "replace"): word for word in words}

@@ -31,14 +31,14 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         if name == "ner":
             help_text = "a line of JSON for each sentence (default), or the input's lines with the tags in their column"
             predict.add_argument("--format", choices=("json", "conll"), default="json", help=help_text)
-        for parser in (train, evaluate, predict):
+        text = add_command(actions, "text", _text, "print the sentences of a file, for `preprocess` and `finetune`")
+        text.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
+        text.set_defaults(task=name)
+        for parser in (train, evaluate, predict, text):
             _add_reading(parser, name)
         help_text = "write a verified SavedModel that TensorFlow alone can load, and print its folder"
         export = add_command(actions, "export", _export, help_text)
         export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
-        text = add_command(actions, "text", _text, "print the sentences of a file, for `preprocess` and `finetune`")
-        text.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
-        text.set_defaults(task=name)
         for one in (train, evaluate, predict, export):
             help_text = "made if it does not exist" if one is train else "made by `train`"
             several: dict[str, Any] = {}
@@ -121,7 +121,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 def _text(arguments: argparse.Namespace) -> None:
     kind = tasks.system_class(arguments.task)
-    system = kind(next(iter(kind.recipes.values())))
+    system = kind(next(iter(kind.recipes.values())), reading=reading.Reading(**_reading(arguments)))
     for sentence in system.sentences(system.read_unlabelled(arguments.data)):
         print(sentence)
 

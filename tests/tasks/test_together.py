@@ -54,6 +54,19 @@ def test_probabilities_of_an_answers_ends_are_averaged():
     np.testing.assert_allclose(decoded["probability"], [MEAN[0] ** 2 / spans.sum()], rtol=1e-5)
 
 
+def test_that_there_is_no_answer_competes_with_the_averaged_starts_and_ends():
+    outputs = [
+        {name: tf.constant(one[None, :2], tf.float32) for name in ("start", "end")}
+        | {"none": tf.constant(one[None, 2:], tf.float32)}
+        for one in (FIRST, SECOND)
+    ]
+    system = system_of("answers")
+    system.labels = ["none"]
+    decoded = system.decode_together([None, None], outputs)
+    spans = np.triu(np.outer(MEAN[:2], MEAN[:2]))
+    np.testing.assert_allclose(decoded["no_answer"], [MEAN[2] ** 2 / (spans.sum() + MEAN[2] ** 2)], rtol=1e-5)
+
+
 def test_coreference_is_refused():
     with pytest.raises(InputError, match=r"^workdir: coreference answers from one workdir only: each network chooses"):
         system_of("coreference").decode_together([None, None], [{}, {}])
