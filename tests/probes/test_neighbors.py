@@ -174,8 +174,8 @@ def test_neighbors_prints_the_nearest_words_of_a_file_of_vectors_as_well(tmp_pat
     path = tmp_path / "vectors.txt"
     path.write_text("play 1 0\ngame 2 0.2\nactor 1 1\nstone -1 0\n")
     assert [name for name, _ in neighbors.nearest_words(path, "Play", 2)] == ["game", "actor"]
-    monkeypatch.setattr(neighbors, "search", lambda *_: [Use(0.5, 3, ["to", "play"], 1)])
-    command = f"neighbors --savedmodel english --text t --word play --sentence play --glove {path}".split()
+    monkeypatch.setattr(neighbors, "search", lambda *_, **__: [Use(0.5, 3, ["to", "play"], 1)])
+    command = f"neighbors --model english --input t --word play --sentence play --glove {path}".split()
     assert main(command) == 0
     assert capsys.readouterr().out.splitlines() == [
         "word vectors: game 0.995, actor 0.707, stone -1.000",
