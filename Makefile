@@ -4,10 +4,11 @@ BIN := .venv/bin
 # Hides TensorFlow's start-up notes.
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: help setup demo test test-all test-cluster test-java property lint format wheel clean
+.PHONY: help setup demo savedmodels test test-all test-cluster test-java property lint format wheel clean
 
 help:
 	@echo "make demo      install, then text -> records -> training -> SavedModel -> nearest uses (3 to 4 minutes)"
+	@echo "make savedmodels  install, then write the bundled model as savedmodels/english/1, for tf.saved_model.load"
 	@echo "make test      install, then lint and all tests but the slowest (about 7 minutes on two quiet cores)"
 	@echo "make test-all  the slowest tests too; some of them install packages from PyPI"
 	@echo "make test-cluster  both Beam jobs on Flink and S3 on this machine (needs Java and Maven; fetches 500 MB once)"
@@ -17,7 +18,7 @@ help:
 	@echo "make lint      ruff and mypy"
 	@echo "make format    let ruff format and fix the code"
 	@echo "make wheel     build the wheel into dist/"
-	@echo "make clean     remove .venv, build/, dist/ and the demo's SavedModel"
+	@echo "make clean     remove .venv, build/, dist/ and the SavedModels of demo and savedmodels"
 	@echo "With any of them: PYTHON=python3.12 makes .venv with that Python (3.11 to 3.13; default: the newest found)"
 
 setup:
@@ -25,6 +26,9 @@ setup:
 
 demo: setup
 	$(BIN)/python examples/demo.py
+
+savedmodels: setup
+	@test -d savedmodels/english/1 || $(BIN)/elmo-tf import english --output savedmodels/english
 
 test: setup lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -59,4 +63,4 @@ wheel: setup
 	@ls dist/elmo_tf-*.whl
 
 clean:
-	rm -rf .venv build dist savedmodels/demo
+	rm -rf .venv build dist savedmodels/demo savedmodels/english

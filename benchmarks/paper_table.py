@@ -6,7 +6,7 @@
 glove_small; for the names of their files, see the code. Runs `elmo-tf task NAME train` as a user would, and prints each
 command, a table and a line of JSON. Every result is kept in --output; an interrupted run resumes. --fractions makes a
 learning curve (the paper's figure 1; --figure draws it above the epochs until the best score), --mixes the variants of
-Table 2, --places those of Table 3.
+Table 2 and supplement A.2, --places those of Table 3.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import probes
+from benchmarks.histories import first_better
 from benchmarks.measuring import aligned
 from elmo_tf import tasks
 from elmo_tf.files import staging
@@ -29,6 +30,8 @@ MIXES = {
     "last layer only": ["elmo.mix=top"],
     "lambda 1": ["elmo.penalty=1.0"],
     "lambda 0.001": ["elmo.penalty=0.001"],
+    "gamma 1": ["elmo.gamma=1"],
+    "last layer only gamma 1": ["elmo.mix=top", "elmo.gamma=1"],
 }
 PLACES = {"input": ["elmo.place=input"], "input and output": ["elmo.place=both"], "output": ["elmo.place=output"]}
 # SNLI's dev lines that are trained on; the others choose the epoch.
@@ -46,7 +49,7 @@ def main(argv: list[str] | None = None) -> None:
     for name, command in commands(arguments):
         found[name] = probes.result(name, command, arguments.output, resumes=True)
     print()
-    print(table(found))
+    print(table(found, arguments.output))
     if arguments.figure:
         draw(found, arguments.figure)
     print(json.dumps(found))
@@ -66,7 +69,7 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--more-epochs", action="store_true", help=more)
     parser.add_argument("--recipe", default="small", help="paper or small (small)")
     parser.add_argument("--glove", action="store_true", help="start from the word vectors of glove_small")
-    parser.add_argument("--mixes", action="store_true", help="other mixes of the layers as well (Table 2)")
+    parser.add_argument("--mixes", action="store_true", help="other mixes of the layers as well (Table 2, A.2)")
     parser.add_argument("--places", action="store_true", help="other places of ELMo as well (Table 3)")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="settings of all runs")
     parser.add_argument("--figure", type=pathlib.Path, help="a picture of the scores by the size of the training data")
@@ -106,13 +109,14 @@ def _longer(task: str, recipe: str, fraction: float) -> list[str]:
     return [f"fit.{name}={round(getattr(fit, name) * factor)}" for name in names] if factor > 1 else []
 
 
-def table(found: dict[str, dict]) -> str:
+def table(found: dict[str, dict], output: pathlib.Path) -> str:
     """Returns a line for each row, fraction and way with ELMo, beside the baseline of the same row and fraction.
 
-    Minutes are those of the commands, epochs those until the best dev score (of several seeds their mean).
+    Minutes are those of the commands, epochs those until the best dev score (of several seeds their mean). The last
+    column comes from the workdirs in `output`.
     """
     titles = ("data, percent, way", "metric", "examples", "baseline", "with ELMo")
-    lines = [(*titles, "difference", "relative", "minutes", "epochs")]
+    lines = [(*titles, "difference", "relative", "minutes", "epochs", "passes the baseline")]
     for name, values in found.items():
         row, percent, way = name.split("_")
         base = found[f"{row}_{percent}_baseline"]
@@ -125,7 +129,8 @@ def table(found: dict[str, dict]) -> str:
         scores = [_with_deviation(one) for one in (base, values)]
         size = f"{values['train_examples']:,}"
         gains = (f"{gain:+.1f}", f"{relative:.1f} %")
-        lines.append((f"{row} {percent} {way}", values["metric"], size, *scores, *gains, minutes, epochs))
+        passes = first_better(output / f"{row}_{percent}_baseline", output / name)
+        lines.append((f"{row} {percent} {way}", values["metric"], size, *scores, *gains, minutes, epochs, passes))
     return aligned(lines)
 
 

@@ -32,13 +32,13 @@ def commands(page: str) -> list[list[str]]:
     """The arguments of each call of elmo-tf on a page."""
     lines = "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
     calls = [line for line in lines if line.startswith("elmo-tf ")]
-    return [shlex.split(line, comments=True)[1:] for line in calls]
+    return [shlex.split(line.partition(" > ")[0], comments=True)[1:] for line in calls]
 
 
 def test_the_pages_have_commands_and_programs():
     assert {"README.md", "BUILD.md", "docs/tasks.md", "pipelines/README.md"} <= set(PAGES)
     assert sum(len(commands(page)) for page in PAGES) > 40
-    assert len(blocks("README.md", "python")) == 1
+    assert len(blocks("README.md", "python")) == 2
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
@@ -103,11 +103,19 @@ def run(code: str, **before) -> types.SimpleNamespace:
 
 def test_the_first_program_tells_two_senses_apart_and_writes_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(fetching.HOME_VARIABLE, str(tmp_path / "home"))
-    bank = run(*blocks("README.md", "python")).bank
+    bank = run(blocks("README.md", "python")[0]).bank
     cosines = bank @ bank.T
     assert min(cosines[0, 1], cosines[2, 3]) > cosines[:2, 2:].max() + 0.2
     assert len(capsys.readouterr().out.splitlines()) == 4
     assert not (tmp_path / "home").exists()
+
+
+def test_the_second_program_loads_what_make_savedmodels_writes(folder, capsys):
+    (folder / "savedmodels" / "english").symlink_to(folder / "savedmodels" / "mine")
+    run(blocks("README.md", "python")[1])
+    assert capsys.readouterr().out == "(1, 7, 16)\n"
+    made = re.search(r"^savedmodels:.*\n\t.*(elmo-tf import .*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert made[1] == "elmo-tf import english --output savedmodels/english"
 
 
 def test_the_program_of_the_page_about_models_runs(capsys):

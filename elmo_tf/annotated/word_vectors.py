@@ -1,15 +1,17 @@
-"""Word vectors in text files: GloVe's, and word2vec's, which begin with a line of two numbers."""
+"""Word vectors in text files: GloVe's, word2vec's, which begin with a line of two numbers, and Senna's two files."""
 
 import collections
 import itertools
 import os
+import pathlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.odd_lines import OddLines
+from elmo_tf.errors import InputError
 
 _HEADER = re.compile(rb"\d+ (\d+)")
 _JUDGED = 100  # lines from which the number of values is found
@@ -20,14 +22,30 @@ def read_word_vectors(
 ) -> tuple[list[str], np.ndarray]:
     """Returns those of `words` that a file has, and their vectors, float32 `(words, dim)`.
 
-    A line has a word (some of GloVe's contain spaces) and its numbers, between spaces or tabs; a later line with the
-    same word is ignored. A line that is blank, has no word, a word that is not UTF-8, another number of values, or a
-    value of a wanted word that is not a finite number, is odd: left out with a warning, or an error if `strict`.
+    A later line with the same word is ignored; for the rest, see `iterate_word_vectors`.
+
+    Raises:
+        InputError: naming the file, if it cannot be read or has none of the words.
+    """
+    found: dict[str, np.ndarray] = {}
+    for word, vector in iterate_word_vectors(path, words, strict):
+        found.setdefault(word, vector)
+    numbered_lines.require_some(found, path, "word of the data")
+    return list(found), np.stack(list(found.values()))
+
+
+def iterate_word_vectors(
+    path: str | os.PathLike, words: Collection[str] | None = None, strict: bool = False
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields the words of a file and their vectors, float32 `(dim,)`: those of `words`, or all.
+
+    A line has a word (some of GloVe's contain spaces) and its numbers, between spaces or tabs. A line that is blank,
+    has no word, a word that is not UTF-8, another number of values, or a value of a wanted word that is not a finite
+    number, is odd: left out with a warning, or an error if `strict`.
     """
     odd = OddLines(path, strict)
-    wanted = {word.encode("utf-8", "replace"): word for word in words}
-    found: dict[str, np.ndarray] = {}
-    lines = ((number, line.replace(b"\t", b" ").rstrip(b" ")) for number, line in numbered_lines.encoded_lines(path))
+    wanted = None if words is None else {word.encode("utf-8", "replace"): word for word in words}
+    lines = ((number, line.replace(b"\t", b" ").rstrip(b" ")) for number, line in _lines(path))
     first = list(itertools.islice(lines, _JUDGED))
     if first:
         first[0] = first[0][0], first[0][1].removeprefix("\ufeff".encode())
@@ -38,17 +56,33 @@ def read_word_vectors(
         if problem := _problem(form, numbers, dim):
             odd.add(number, problem)
             continue
-        word = wanted.get(form)
-        if word is None or word in found:
+        word = form.decode() if wanted is None else wanted.get(form)
+        if word is None:
             continue
         vector = _finite(numbers)
         if vector is None:
             odd.add(number, "a value that is not a finite number")
         else:
-            found[word] = vector
+            yield word, vector
     odd.report()
-    numbered_lines.require_some(found, path, "word of the data")
-    return list(found), np.stack(list(found.values()))
+
+
+def _lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
+    """Yields the numbers and lines of a file; before the numbers of Senna's `embeddings.txt`, the words of `words.lst`.
+
+    Senna keeps `words.lst` in the folder `hash` beside the folder of the vectors; it may also be in the same folder.
+    """
+    path = pathlib.Path(path)
+    lists = [path.with_name("words.lst"), path.parent.parent / "hash" / "words.lst"]
+    words = next((one for one in lists if one.is_file()), None) if path.name == "embeddings.txt" else None
+    if words is None:
+        yield from numbered_lines.encoded_lines(path)
+        return
+    pairs = itertools.zip_longest(numbered_lines.encoded_lines(words), numbered_lines.encoded_lines(path))
+    for word, line in pairs:
+        if word is None or line is None:
+            raise InputError(str(path), f"it has another number of lines than {words}")
+        yield line[0], word[1] + b" " + line[1]
 
 
 def _usual(counts: list[int]) -> int:

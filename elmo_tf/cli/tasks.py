@@ -31,7 +31,10 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         if name == "ner":
             help_text = "a line of JSON for each sentence (default), or the input's lines with the tags in their column"
             predict.add_argument("--format", choices=("json", "conll"), default="json", help=help_text)
-        for parser in (train, evaluate, predict):
+        text = add_command(actions, "text", _text, "print the sentences of a file, for `preprocess` and `finetune`")
+        text.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
+        text.set_defaults(task=name)
+        for parser in (train, evaluate, predict, text):
             _add_reading(parser, name)
         help_text = "write a verified SavedModel that TensorFlow alone can load, and print its folder"
         export = add_command(actions, "export", _export, help_text)
@@ -40,8 +43,12 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         for one in (train, evaluate, predict, export):
             if one is not train:
                 help_text = "a workdir of `train`, or the name of a published system: english-ner"
+                several: dict[str, Any] = {}
+                if one in (evaluate, predict):
+                    help_text += "; the probabilities of several are averaged"
+                    several = {"nargs": "+"}
                 one.add_argument(
-                    "--model", "--workdir", dest="workdir", required=True, metavar="SOURCE", help=help_text
+                    "--model", "--workdir", dest="workdir", required=True, metavar="SOURCE", help=help_text, **several
                 )
             one.set_defaults(task=name)
 
@@ -112,8 +119,15 @@ def _train(arguments: argparse.Namespace) -> None:
 def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf.tasks import trained
 
-    system = trained.load(arguments.workdir, arguments.task, **_reading(arguments))
+    system = trained.load_together(arguments.workdir, arguments.task, **_reading(arguments))
     print(json.dumps(system.evaluate(arguments.data)))
+
+
+def _text(arguments: argparse.Namespace) -> None:
+    kind = tasks.system_class(arguments.task)
+    system = kind(next(iter(kind.recipes.values())), reading=reading.Reading(**_reading(arguments)))
+    for sentence in system.sentences(system.read_unlabelled(arguments.data)):
+        print(sentence)
 
 
 def _export(arguments: argparse.Namespace) -> None:
@@ -126,7 +140,7 @@ def _predict(arguments: argparse.Namespace) -> None:
     from elmo_tf.annotated.numbered_lines import filled_lines, rereadable
     from elmo_tf.tasks import trained
 
-    system = trained.load(arguments.workdir, arguments.task, **_reading(arguments))
+    system = trained.load_together(arguments.workdir, arguments.task, **_reading(arguments))
     tokenizer = getattr(arguments, "tokenizer", None)
     with rereadable(arguments.path) as path:
         if tokenizer:

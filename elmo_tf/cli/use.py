@@ -43,6 +43,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add("--layers", type=_layers, default="mix", metavar="L", help=help_text)
     add("--count", type=positive, default=10, metavar="N", help="uses to print, one per sentence (default: 10)")
     add("--same-word", action="store_true", help="consider only uses of W (default: all words)")
+    add("--glove", metavar="FILE", help="word vectors as text: print the words nearest to W as well")
     add("--json", action="store_true", help="print one line of JSON")
     add_renamed(neighbors, savedmodel="--model", text="--input", layer="--layers")
 
@@ -121,6 +122,9 @@ def _neighbors(arguments: argparse.Namespace) -> None:
     source = sources.find(arguments.model)
     _log_tokenizer(source)
     sentence, word = (text.encode(errors="surrogateescape") for text in (arguments.sentence, arguments.word))
+    words = {}
+    if arguments.glove is not None:
+        words = {"words": neighbors.nearest_words(arguments.glove, arguments.word, arguments.count)}
     uses = neighbors.search(
         source,
         arguments.input,
@@ -132,9 +136,11 @@ def _neighbors(arguments: argparse.Namespace) -> None:
         engine=_chosen_engine(source, arguments.input),
     )
     if arguments.json:
-        print(json.dumps({"uses": [use._asdict() for use in uses]}, ensure_ascii=False))
-    else:
-        print(neighbors.as_table(uses))
+        print(json.dumps(words | {"uses": [use._asdict() for use in uses]}, ensure_ascii=False))
+        return
+    if words:
+        print("word vectors: " + ", ".join(f"{name} {cosine:.3f}" for name, cosine in words["words"]))
+    print(neighbors.as_table(uses))
 
 
 def _score(arguments: argparse.Namespace) -> None:

@@ -39,7 +39,7 @@ class ELMo(Tracked, keras.layers.Layer):
         num_mixes: mixes to return, each with its own scalar parameters and gamma; the paper puts one at the task
             network's input and one at its output.
         mix: `"learned"`; `"average"`; `"top"`; the number of a layer, 0 being the token layer; or fixed scalar
-            parameters, one per layer, softmax-normalized like those of `elmo-tf export --mix`. gamma is always learned.
+            parameters, one per layer, softmax-normalized like those of `elmo-tf export --mix`.
         penalty: lambda of `lambda * sum_j scalar_parameters_j^2`, added to the loss for each learned mix.
         layer_norm: whether each layer's vector of a token is normalized to mean 0 and variance 1 over its features
             before the mix.
@@ -51,6 +51,8 @@ class ELMo(Tracked, keras.layers.Layer):
             `default` of an export with this tokenizer: `"whitespace"`, on runs of ASCII white space; `"penn"`, by the
             Penn Treebank's rules; `"unicode"`, into words, numbers and punctuation marks, which needs tensorflow-text
             (`elmo-tf[text]`); or `"characters"`.
+        gamma: a fixed scale of each mix; None: learned, from 1, without which the paper's supplement A.2 found training
+            on the top layer alone to fail.
 
     Call arguments:
         inputs: string `(batch, time)`, tokens padded on the right with `""` (within a sentence, `""` is a token
@@ -80,6 +82,7 @@ class ELMo(Tracked, keras.layers.Layer):
         boundaries: bool = False,
         trainable_bilm: bool = False,
         tokenizer: str | None = None,
+        gamma: float | None = None,
         **kwargs: Any,
     ):
         kwargs.setdefault("name", _unique_name())
@@ -88,6 +91,8 @@ class ELMo(Tracked, keras.layers.Layer):
             raise InputError("num_mixes", "at least 1", num_mixes)
         if not 0 <= penalty < np.inf:
             raise InputError("penalty", "a number that is not negative", penalty)
+        if gamma is not None and not abs(gamma) <= np.finfo(np.float32).max:
+            raise InputError("gamma", "None or a finite number", gamma)
         if tokenizer is not None:
             tokenizers.check(tokenizer)
         if not 0 <= dropout_rate < 1:
@@ -100,6 +105,7 @@ class ELMo(Tracked, keras.layers.Layer):
         self.mix = mix if isinstance(mix, str) else np.array(mix).tolist()  # JSON has no arrays
         self.penalty = penalty
         self.layer_norm = layer_norm
+        self.gamma = gamma
         self.dropout_rate = dropout_rate
         self.boundaries = boundaries
         self.trainable_bilm = trainable_bilm
@@ -109,7 +115,8 @@ class ELMo(Tracked, keras.layers.Layer):
             bilm = sources.network(source, trainable_bilm)
             num_layers = bilm.config.lstm.num_layers + 1
             fixed = None if isinstance(mix, str) and mix == "learned" else parse_mix(mix, num_layers)
-            mixes = [ScalarMix(num_layers, fixed, penalty, layer_norm, name=f"mix_{n}") for n in range(num_mixes)]
+            options = (num_layers, fixed, penalty, layer_norm, gamma)
+            mixes = [ScalarMix(*options, name=f"mix_{n}") for n in range(num_mixes)]
             for one in mixes:
                 one.build(None)
             return bilm, mixes, keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
@@ -197,7 +204,8 @@ class ELMo(Tracked, keras.layers.Layer):
         return self._one_or_list([self._shape_of_one(input_shape)] * self.num_mixes)
 
     def get_config(self):
-        own = ("num_mixes", "mix", "penalty", "layer_norm", "dropout_rate", "boundaries", "trainable_bilm", "tokenizer")
+        own = ("num_mixes", "mix", "penalty", "layer_norm", "gamma", "dropout_rate")
+        own += ("boundaries", "trainable_bilm", "tokenizer")
         source = {"source": config_lib.to_dict(self.bilm.config)}
         return super().get_config() | {name: getattr(self, name) for name in own} | source
 

@@ -20,11 +20,12 @@ class ScalarMix(keras.layers.Layer):
 
     Args:
         num_layers: layers to mix, the token layer included.
-        scalar_parameters: fixed ones, one per layer; None: learned, from 0. gamma is always learned, from 1.
+        scalar_parameters: fixed ones, one per layer; None: learned, from 0.
         penalty: lambda; `lambda * sum_j scalar_parameters_j^2` is added to the loss, if they are learned. It applies
             before the softmax, as in bilm-tf, so a large lambda makes the mix an average.
         layer_norm: whether to normalize each layer's vector of a token to mean 0 and variance 1 over its features
             first. bilm-tf normalizes all tokens of a batch together.
+        gamma: a fixed one; None: learned, from 1.
 
     Call arguments:
         layers: float32 `(batch, num_layers, time, dim)`.
@@ -42,6 +43,7 @@ class ScalarMix(keras.layers.Layer):
         scalar_parameters: Sequence[float] | None = None,
         penalty: float = 0.0,
         layer_norm: bool = False,
+        gamma: float | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -49,6 +51,7 @@ class ScalarMix(keras.layers.Layer):
         self.fixed_parameters = None if scalar_parameters is None else [float(number) for number in scalar_parameters]
         self.penalty = penalty
         self.layer_norm = layer_norm
+        self.fixed_gamma = gamma
 
     def build(self, _):
         learned = self.fixed_parameters is None
@@ -60,7 +63,8 @@ class ScalarMix(keras.layers.Layer):
             regularizer=keras.regularizers.L2(self.penalty) if learned and self.penalty else None,
             trainable=learned,
         )
-        self.gamma = self.add_weight(name="gamma", shape=(), initializer="ones")
+        gamma = keras.initializers.Constant(1.0 if self.fixed_gamma is None else self.fixed_gamma)
+        self.gamma = self.add_weight(name="gamma", shape=(), initializer=gamma, trainable=self.fixed_gamma is None)
 
     def call(self, layers):
         if self.layer_norm:
@@ -73,7 +77,7 @@ class ScalarMix(keras.layers.Layer):
 
     def get_config(self):
         own = {name: getattr(self, name) for name in ("num_layers", "penalty", "layer_norm")}
-        return super().get_config() | own | {"scalar_parameters": self.fixed_parameters}
+        return super().get_config() | own | {"scalar_parameters": self.fixed_parameters, "gamma": self.fixed_gamma}
 
 
 Mix = str | int | Sequence[float]

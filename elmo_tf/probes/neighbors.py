@@ -1,6 +1,7 @@
-"""The nearest uses of words in a text, which show how a model separates the senses of a word."""
+"""The nearest uses of words in a text, which show how a model separates the senses of a word; and nearest words."""
 
 import bisect
+import heapq
 import itertools
 import os
 from collections.abc import Iterable, Iterator
@@ -10,6 +11,7 @@ import numpy as np
 
 from elmo_tf import engines, sources
 from elmo_tf.annotated import numbered_lines
+from elmo_tf.annotated.word_vectors import iterate_word_vectors
 from elmo_tf.embedder import Embedder, Layers, Words, check_layers
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
@@ -118,6 +120,29 @@ def nearest_uses(
             known.discard(tuple(word.encode() for word in gone.sentence))
         del best[count:]
     return best
+
+
+def nearest_words(path: str | os.PathLike, word: str, count: int = 10) -> list[tuple[str, float]]:
+    """Returns the words whose vectors in a file are nearest to that of a word, and their cosines, best first.
+
+    A word vector is the same in each sentence, so its neighbors mix all senses of the word (table 4 of the paper).
+
+    Args:
+        path: word vectors as text, such as GloVe's.
+        word: if the file lacks it, its lower case is looked up.
+        count: the largest number of words to return.
+
+    Raises:
+        InputError: naming the file, if it cannot be read or lacks the word.
+    """
+    known = dict(iterate_word_vectors(path, {word, word.lower()}))
+    if not known:
+        raise InputError(str(path), f"it has no vector for {word!r}")
+    own = word if word in known else word.lower()
+    target = known[own]
+    others = ((name, vector) for name, vector in iterate_word_vectors(path) if name != own)
+    found = ((name, float(_cosines(vector[None], target)[0])) for name, vector in others)
+    return heapq.nlargest(count, found, key=lambda one: one[1])
 
 
 def as_table(uses: list[Use]) -> str:

@@ -1,7 +1,6 @@
 """Part-of-speech tagging by a linear classifier on each layer alone, and on their learned mix."""
 
 import collections
-import os
 import warnings
 
 import keras
@@ -22,7 +21,7 @@ _MIX_EPOCHS, _MIX_BATCH_SIZE, _MIX_RATE = 3, 256, 1e-3
 _MAX_ITERATIONS = 200  # of L-BFGS; more gain less than 0.1 %
 
 
-def probe(source: str | os.PathLike, train: list[Tagged], test: list[Tagged], seed: int = 0) -> Results:
+def probe(source: vectors.Source, train: list[Tagged], test: list[Tagged], seed: int = 0) -> Results:
     """Returns the accuracy on `test` of logistic regressions trained on single tokens' vectors.
 
     There is one regression for each layer and one for the mix, whose scalar parameters are first learned together with

@@ -1,7 +1,8 @@
 """All layers of chosen tokens of a text."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -10,21 +11,32 @@ from elmo_tf.embedder import Embedder
 from elmo_tf.files.progress import ProgressLine
 
 
-def embed(
-    source: str | os.PathLike, sentences: Sequence[Sequence[str]], spans: Sequence[Sequence[tuple[int, int]]]
-) -> np.ndarray:
+class Model(Protocol):
+    """Any model that gives each token a vector of each layer; an `Embedder` is one."""
+
+    def embed(self, sentences: Sequence[Sequence[bytes]]) -> Iterable[tuple[int, np.ndarray]]:
+        """Yields the number and the layers, float32 `(layers, tokens, dim)`, of each sentence that is not empty."""
+
+
+# As for `elmo_tf.load`, or a model.
+Source = str | os.PathLike | Model
+
+
+def embed(source: Source, sentences: Sequence[Sequence[str]], spans: Sequence[Sequence[tuple[int, int]]]) -> np.ndarray:
     """Returns the layers of each sentence's spans, as means of their tokens: float16 `(spans, num_layers, dim)`.
 
     A span is its first token and the one after its last. float16 is exact to 0.05 %, enough for probes.
     """
-    embedder = Embedder(sources.find(source))
+    model = Embedder(sources.find(source)) if isinstance(source, str | os.PathLike) else source
     firsts = np.cumsum([0, *(len(one) for one in spans)])
-    found = np.zeros((firsts[-1], embedder.source.num_layers, embedder.source.dim), np.float16)
+    found = np.zeros((0, 0, 0), np.float16)
     # Sentences without spans are left empty, which the model skips.
     asked = [[token.encode() for token in tokens] if one else [] for tokens, one in zip(sentences, spans, strict=True)]
     line = ProgressLine(at_once=False)
     done, total = 0, sum(map(len, asked))
-    for number, layers in embedder.embed(asked):
+    for number, layers in model.embed(asked):
+        if not len(found):
+            found = np.zeros((firsts[-1], *layers.shape[::2]), np.float16)
         for place, (start, end) in enumerate(spans[number], firsts[number]):
             found[place] = layers[:, start:end].mean(1)
         done += len(asked[number])

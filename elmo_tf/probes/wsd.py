@@ -1,7 +1,6 @@
 """Word sense disambiguation: the nearest average vector of a lemma's senses in training."""
 
 import collections
-import os
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -32,7 +31,7 @@ def split(train: list[SenseSentence]) -> tuple[list[SenseSentence], list[SenseSe
 
 
 def probe(
-    source: str | os.PathLike,
+    source: vectors.Source,
     train: list[SenseSentence],
     test: list[SenseSentence],
     first_senses: Mapping[str, str] | None = None,
@@ -89,7 +88,7 @@ def f1(vectors: Sequence[np.ndarray], parts: Sequence[list[SenseSentence]]) -> f
     return _scores(gold, found, np.ones(len(found), bool))["F1"]
 
 
-def _embed(source: str | os.PathLike, sentences: list[SenseSentence]) -> np.ndarray:
+def _embed(source: vectors.Source, sentences: list[SenseSentence]) -> np.ndarray:
     spans = [[(use.start, use.end) for use in sentence.uses] for sentence in sentences]
     return vectors.embed(source, [sentence.tokens for sentence in sentences], spans)
 

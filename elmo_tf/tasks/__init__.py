@@ -28,15 +28,17 @@ SYSTEMS = {
 RAW_TEXT = ("ner", "sentiment")
 
 
-def load(workdir: str | os.PathLike) -> "Trained":
+def load(workdir: str | os.PathLike, *others: str | os.PathLike) -> "Trained":
     """Returns the system that `elmo-tf task NAME train` trained in `workdir`, or a published one: "english-ner".
+
+    With more workdirs, such as those of other seeds, it predicts from the mean of their probabilities.
 
     Raises:
         InputError: naming the folder or file, if there is none, or its training has not ended.
     """
     from elmo_tf.tasks import trained  # noqa: PLC0415 - imports Keras
 
-    return trained.load(workdir)
+    return trained.load_together([workdir, *others])
 
 
 def system_class(name: str) -> "type[System]":

@@ -21,7 +21,7 @@ from elmo_tf.model.token_mask import TokenMask
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
 from elmo_tf.tasks.scores import cmrc_eval, squad_eval
-from elmo_tf.tasks.system import System
+from elmo_tf.tasks.system import System, mean_log_probabilities
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors
 
 # The most tokens of a training paragraph: memory grows with their square. No paragraph of SQuAD has over 1,000.
@@ -39,8 +39,8 @@ class Network:
 
     units: Positive = 90  # of each GRU in each direction, and half the width of the dense layers [P]
     baseline_units: Positive = 100  # the same without ELMo [D]
-    dropout_rate: Rate = 0.2  # variational, before and after each GRU but the last two [D]
-    longest_answer: Positive = 17  # tokens [D]
+    dropout_rate: Rate = 0.2  # [P]; variational, before and after each GRU but the last two [D]
+    longest_answer: Positive = 17  # tokens [P]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,10 +70,11 @@ class Task(System):
     predicts_labels = False
     recipes: ClassVar = {
         "paper": AnswersRecipe(
-            words=Words(dim=300, lower=False, trainable=False),  # [D]
+            words=Words(dim=300, lower=False, trainable=False),  # [P]
             spelling=Spelling(filters=100, dim=20, width=5),  # [D]
-            elmo=Elmo(place="both", penalty=0.0, dropout_rate=0.5),  # place [P]; the rest [D]
-            # Batch [P]; the rest [D], which always trains to the last epoch.
+            elmo=Elmo(place="both", penalty=0.0, dropout_rate=0.5),  # [P]; dropout [D]
+            # Batch, Adadelta, a moving average of the weights [P]; the rest [D], which trains to the last epoch.
+            # A batch of long paragraphs has fewer questions (`batching.py`).
             fit=Fit(
                 batch_size=45, epochs=24, patience=24, optimizer="adadelta", learning_rate=1.0, epsilon=1e-8, ema=0.999
             ),
@@ -177,6 +178,19 @@ class Task(System):
         if none is None:
             del found["no_answer"]
         return found
+
+    def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
+        """As `decode`; that there is no answer competes with each start and with each end."""
+        names = ["none"] if self.labels else []
+        start, end = (
+            mean_log_probabilities([tf.concat([one[name] for name in (side, *names)], 1) for one in outputs])
+            for side in ("start", "end")
+        )
+        together = {"start": start, "end": end}
+        if names:
+            none = (start[:, -1:] + end[:, -1:]) / 2
+            together = {"start": start[:, :-1], "end": end[:, :-1], "none": none}
+        return self.decode(networks[0], together)
 
     def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Question]) -> list[Found]:
         columns = (decoded[name].tolist() for name in Found._fields if name in decoded)

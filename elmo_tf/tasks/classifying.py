@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.tasks.system import Example, System
+from elmo_tf.tasks.system import Example, System, mean_log_probabilities
 
 
 class Choice(NamedTuple):
@@ -33,6 +33,9 @@ class Classifier(System):
 
     def decode(self, network: keras.Model, outputs: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"probabilities": tf.nn.softmax(outputs)}
+
+    def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
+        return self.decode(networks[0], mean_log_probabilities(outputs))
 
     def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Example]) -> list[Choice]:
         rows = decoded["probabilities"]

@@ -34,7 +34,7 @@ _HISTORY = "history"
 
 _log = logging.getLogger("elmo_tf")
 
-# For each epoch: loss, learning rate, seconds, and dev scores unless the epoch was not scored.
+# For each epoch: loss, learning rate, steps, seconds, and dev scores unless the epoch was not scored.
 History = list[dict[str, Any]]
 
 
@@ -197,7 +197,8 @@ class _Epochs(keras.callbacks.Callback):
         loss = float(logs["loss"])
         if not math.isfinite(loss):
             raise InputError("fit.learning_rate", "one that keeps the loss finite", f"{loss} in epoch {epoch + 1}")
-        found = {"loss": loss, "learning_rate": float(self.model.optimizer.learning_rate)}
+        rate = float(self.model.optimizer.learning_rate)
+        found = {"loss": loss, "learning_rate": rate, "steps": self.params["steps"]}
         self._history.append(found)
         text = f"epoch {epoch + 1}: loss {loss:.4f} nats"
         if (epoch + 1) % self._recipe.judge_every == 0 or epoch + 1 == self._recipe.epochs:

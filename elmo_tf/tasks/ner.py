@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from elmo_tf import extras
@@ -18,7 +19,7 @@ from elmo_tf.annotated.reading import Reading
 from elmo_tf.config import Positive, Rate
 from elmo_tf.model.token_mask import TokenMask
 from elmo_tf.tasks.bilstm import BiLSTM
-from elmo_tf.tasks.layers.crf import CRF
+from elmo_tf.tasks.layers.crf import CRF, viterbi
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
 from elmo_tf.tasks.system import checked_tokens
 from elmo_tf.tasks.tagging import Tagger
@@ -120,6 +121,16 @@ class Task(Tagger):
     def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
         allowed = tag_schemes.allowed(self.labels)
         return {"tags": network.get_layer("crf").decode(outputs["scores"], outputs["mask"], allowed)}
+
+    def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
+        """Decodes the valid tags with the largest product of mean marginal probabilities."""
+        each = [
+            network.get_layer("crf").marginals(one["scores"], one["mask"])
+            for network, one in zip(networks, outputs, strict=True)
+        ]
+        scores = tf.math.log(tf.maximum(tf.reduce_mean(tf.stack(each), 0), np.finfo(np.float32).tiny))
+        allowed = [tf.constant(np.where(may, 0.0, -np.inf)) for may in tag_schemes.allowed(self.labels)]
+        return {"tags": viterbi(scores, outputs[0]["mask"], *allowed)}
 
     def scores(self, examples: Sequence[Tagged], predictions: Sequence[list[str]]) -> dict[str, float]:
         gold = [one.labels for one in examples]

@@ -1,4 +1,4 @@
-"""What a network, trained or not, predicts for any number of examples."""
+"""What a network, trained or not, or several of them predict for any number of examples."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,16 +12,19 @@ from elmo_tf.tasks.system import Example, Prediction, System
 
 
 class Predictor:
-    """Runs a network, which may be trained further between calls."""
+    """Runs a network, which may be trained further between calls, or several networks of one system together."""
 
-    def __init__(self, system: System, network: keras.Model):
+    def __init__(self, system: System, *networks: keras.Model):
         self.system = system
-        self.network = network
-        specs = {name: tf.TensorSpec(one.shape, one.dtype) for name, one in network.input.items()}
+        self._networks = networks
+        specs = {name: tf.TensorSpec(one.shape, one.dtype) for name, one in networks[0].input.items()}
         self._call = tf.function(self._decoded, input_signature=[specs], autograph=False)
 
     def _decoded(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        return self.system.decode(self.network, self.network(inputs, training=False))
+        outputs = [network(inputs, training=False) for network in self._networks]
+        if len(outputs) == 1:
+            return self.system.decode(self._networks[0], outputs[0])
+        return self.system.decode_together(self._networks, outputs)
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
         """Returns the prediction for each example. It depends on the example alone."""

@@ -42,6 +42,7 @@ class Elmo:
     place: Literal["none", "input", "output", "both"] = "input"  # of the system's lowest recurrent layer
     mix: Literal["learned", "average", "top"] = "learned"  # "average": as for an infinite lambda; "top": the last layer
     penalty: NotNegative = 0.0  # lambda of `lambda * sum_j w_j^2`
+    gamma: float | None = None  # a fixed scale of the mix; null: learned, from 1
     layer_norm: bool = False  # of each layer before it is mixed
     dropout_rate: Rate = 0.5  # of the mixed vectors
     remember: bool = True  # whether each sentence's layers are computed once and kept, at 2 bytes per value

@@ -24,7 +24,7 @@ from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words
 from elmo_tf.tasks.scores import srl_eval
 from elmo_tf.tasks.scores.f1 import Counts
-from elmo_tf.tasks.system import checked_tokens
+from elmo_tf.tasks.system import checked_tokens, mean_log_probabilities
 from elmo_tf.tasks.tagging import PADDING, Tagger
 from elmo_tf.tasks.token_vectors import TokenVectors, joined
 
@@ -60,7 +60,7 @@ class Task(Tagger):
     recipes: ClassVar = {
         "paper": RolesRecipe(
             words=Words(dim=100, lower=True, trainable=True),  # [P]; lower case [S]
-            elmo=Elmo(place="input", penalty=0.001, dropout_rate=0.1),  # [P]; dropout [A]
+            elmo=Elmo(place="input", penalty=0.001, dropout_rate=0.1),  # [P], its table 2; dropout [A]
             # Adadelta, rate, clipping, epochs, patience [P]; epsilon and batch [S].
             fit=Fit(80, 500, 200, optimizer="adadelta", learning_rate=1.0, epsilon=1e-6, clip_value=1.0),
         ),
@@ -120,6 +120,10 @@ class Task(Tagger):
         # No sentence begins with an I-, unlike in [S].
         allowed = [np.where(may, 0.0, -np.inf) for may in tag_schemes.allowed(self.labels)]
         return {"tags": viterbi(outputs["scores"], outputs["mask"], *map(tf.constant, allowed))}
+
+    def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
+        scores = mean_log_probabilities([one["scores"] for one in outputs])
+        return self.decode(networks[0], outputs[0] | {"scores": scores})
 
     def scores(self, examples: Sequence[Frame], predictions: Sequence[list[str]]) -> dict[str, float]:
         counts = srl_eval.by_label(map(self.tags_of, examples), predictions)

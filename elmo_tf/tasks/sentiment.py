@@ -22,9 +22,9 @@ from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.classifying import Choice, Classifier
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Widths, Words
 from elmo_tf.tasks.system import checked_tokens
-from elmo_tf.tasks.token_vectors import TokenVectors
+from elmo_tf.tasks.token_vectors import TokenVectors, joined
 
-_SHORTEST = 4  # tokens of a training phrase; whole sentences may be shorter [P]
+_SHORTEST = 4  # tokens of a training phrase [P]
 # Five classes as two: the middle one is left out.
 _POLARITY = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
 
@@ -39,12 +39,14 @@ class Network:
     encoded_dropout_rate: Rate = 0.25  # after the layer before the biLSTMs [A]
     pooled_dropout_rate: Rate = 0.1  # [A]
     hidden: Widths = (1200, 600)  # widths of the two ReLU layers; [A] has maxout layers of these widths
-    hidden_dropout_rate: Rate = 0.3  # of each [A]
+    hidden_dropout_rates: tuple[Rate, ...] = (0.2, 0.3)  # of each [A]
     classes: int = 5  # 5, or 2: the trees' classes 0 and 1 against 3 and 4, without 2
 
     def __post_init__(self) -> None:
         if self.classes not in (2, 5):
             raise InputError("classes", "2 or 5", self.classes)
+        if len(self.hidden_dropout_rates) != len(self.hidden):
+            raise InputError("hidden_dropout_rates", f"{len(self.hidden)}, as hidden has", self.hidden_dropout_rates)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +57,8 @@ class SentimentRecipe(Recipe):
 class Task(Classifier):
     """Classifies sentences. Given trees, it trains on all phrases of four tokens or more; scores are of sentences [P].
 
-    The items of `read` are trees; the tree of a sentence without one has only the sentence as its phrase.
+    The items of `read` are trees; the tree of a sentence without one has only the sentence as its phrase, which is
+    trained on whatever its length.
     """
 
     name = "sentiment"
@@ -93,7 +96,8 @@ class Task(Classifier):
     def examples(self, items: Sequence[Tree], training: bool) -> list[Classified]:
         if not training:
             return [tree.root for tree in items]
-        return [one for tree in items for one in tree.phrases if one is tree.root or len(one.tokens) >= _SHORTEST]
+        trees = (tree.phrases for tree in items)
+        return [one for phrases in trees for one in phrases if len(phrases) == 1 or len(one.tokens) >= _SHORTEST]
 
     def network(self, vectors: TokenVectors) -> keras.Model:
         own = self.recipe.network
@@ -103,15 +107,18 @@ class Task(Classifier):
         encoded = keras.layers.Dropout(rate)(known.below)
         encoded = keras.layers.Dense(own.units, "relu")(encoded)
         encoded = BiLSTM(own.units)(keras.layers.Dropout(own.encoded_dropout_rate)(encoded))
-        encoded = known.above(encoded)
+        if known.elmo_above is not None:
+            # [P]: "the output ELMo vectors are computed with a second biLSTM and concatenated to the input", which
+            # we take for that of the attention.
+            encoded = joined(encoded, BiLSTM(own.units)(known.elmo_above))
         # Each token attends to the whole sentence: softmax(X X^T) X.
         context = keras.layers.Attention()([encoded, encoded])
         difference = keras.layers.Subtract()([encoded, context])
         product = keras.layers.Multiply()([encoded, context])
         integrated = BiLSTM(own.units)(keras.layers.Concatenate()([encoded, difference, product]))
         hidden = keras.layers.Dropout(own.pooled_dropout_rate)(SequencePooling()(integrated))
-        for width in own.hidden:
-            hidden = keras.layers.Dropout(own.hidden_dropout_rate)(keras.layers.Dense(width, "relu")(hidden))
+        for width, rate in zip(own.hidden, own.hidden_dropout_rates, strict=True):
+            hidden = keras.layers.Dropout(rate)(keras.layers.Dense(width, "relu")(hidden))
         return keras.Model({"tokens": tokens}, keras.layers.Dense(len(self.labels), name="scores")(hidden))
 
     def to_json(self, example: Classified, prediction: Choice) -> dict[str, Any]:

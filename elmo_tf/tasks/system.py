@@ -12,7 +12,7 @@ import tensorflow as tf
 from elmo_tf.annotated.reading import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.recipe import Recipe
-from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
+from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, encoded, padded
 
 # What the network reads at once: a dataclass of `elmo_tf.annotated`.
 Example = Any
@@ -84,6 +84,11 @@ class System(abc.ABC):
         """Returns the token sequences that go through `TokenVectors`; batches have examples of similar length."""
         return [getattr(example, name) for name in self.token_inputs]
 
+    def sentences(self, examples: Sequence[Example]) -> list[str]:
+        """Returns the distinct token sequences of examples, as text with spaces between the tokens, in their order."""
+        texts = (encoded(tokens) for example in examples for tokens in self.texts(example))
+        return list(dict.fromkeys(b" ".join(tokens).decode() for tokens in texts))
+
     # Network.
 
     @abc.abstractmethod
@@ -108,6 +113,14 @@ class System(abc.ABC):
     @abc.abstractmethod
     def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
         """Decodes the predictions of a batch from the network's outputs, in the graph."""
+
+    def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
+        """Like `decode`, for the outputs of several networks: by the mean of their probabilities.
+
+        Raises:
+            InputError: if the system has no probabilities that several networks share.
+        """
+        raise InputError("workdir", f"{self.name} answers from one workdir only: each network chooses spans of its own")
 
     @abc.abstractmethod
     def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Example]) -> list[Prediction]:
@@ -134,6 +147,12 @@ class System(abc.ABC):
     def served(self, decoded: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Returns an exported system's outputs for what `decode` returned."""
         return decoded
+
+
+def mean_log_probabilities(scores: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns the log of the mean of several softmax distributions over the last axis, given their scores."""
+    each = tf.stack([tf.nn.log_softmax(one) for one in scores])
+    return tf.reduce_logsumexp(each, 0) - np.log(len(scores))
 
 
 def checked_tokens(item: Any) -> list[str]:

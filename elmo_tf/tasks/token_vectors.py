@@ -68,6 +68,7 @@ class TokenVectors:
                 own.mix,
                 penalty=own.penalty if own.mix == "learned" else 0.0,
                 layer_norm=own.layer_norm,
+                gamma=own.gamma,
                 dropout_rate=own.dropout_rate,
                 name="elmo",
             )

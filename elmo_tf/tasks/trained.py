@@ -46,12 +46,14 @@ class Trained:
     Args:
         system: with its recipe and labels.
         network: the trained Keras model, which takes tokens.
+        others: more networks of the system with the same labels: predictions are those of the mean probabilities.
     """
 
-    def __init__(self, system: System, network: keras.Model):
+    def __init__(self, system: System, network: keras.Model, *others: keras.Model):
         self.system = system
         self.network = network
-        self._predictor = Predictor(system, network)
+        self._others = others
+        self._predictor = Predictor(system, network, *others)
 
     def predict(self, sentences: Sequence[Any], tokenizer: str | None = None) -> list[dict[str, Any]]:
         """Returns what the system predicts for each sentence: the same as a line of `elmo-tf task NAME predict`.
@@ -94,11 +96,13 @@ class Trained:
             the new version's folder.
 
         Raises:
-            InputError: if TensorFlow alone cannot run the system, as with `coreference`.
+            InputError: if TensorFlow alone cannot run the system, as with `coreference`, or it has several networks.
             OSError: if it cannot be written, or returns other answers in a fresh process; nothing is left then.
         """
         from elmo_tf.tasks import serving  # noqa: PLC0415 - needed for this alone
 
+        if self._others:
+            raise InputError("workdir", "only one network can be exported")
         return serving.export(self.system, self.network, output)
 
     def evaluate(self, data: str | os.PathLike) -> dict[str, Any]:
@@ -150,6 +154,19 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
 def _check_task(workdir: str | os.PathLike, found: str, task: str | None) -> None:
     if found not in ([task] if task else tasks.SYSTEMS):
         raise InputError(str(workdir), f"a system for {task or ' or '.join(tasks.SYSTEMS)}", f"one for {found}")
+
+
+def load_together(workdirs: Sequence[str | os.PathLike], task: str | None = None, **reading: Any) -> Trained:
+    """Returns the systems of one or several workdirs as one, which predicts from the mean of their probabilities.
+
+    Raises:
+        InputError: as `load`, or naming a workdir whose task or labels are not those of the first.
+    """
+    first, *others = (load(workdir, task, **reading) for workdir in workdirs)
+    for workdir, other in zip(workdirs[1:], others, strict=True):
+        if (other.system.name, other.system.labels) != (first.system.name, first.system.labels):
+            raise InputError(str(workdir), f"its task or labels differ from those of {workdirs[0]}")
+    return Trained(first.system, first.network, *(one.network for one in others))
 
 
 def check_labels(system: System, known: Sequence[str], examples: Sequence[Example], source: Any) -> None:

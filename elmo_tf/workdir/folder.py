@@ -25,8 +25,8 @@ from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.workdir import metrics_file
 
 if TYPE_CHECKING:  # the class imports what reads records, which opening a model does not need
-    from elmo_tf.records.record_folder import Records
     from elmo_tf.model.bilm import BiLM
+    from elmo_tf.records.record_folder import Records
 
 CONFIG_FILE = "config.json"
 VOCABULARY_FILE = "vocab.txt"

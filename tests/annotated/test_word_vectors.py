@@ -70,3 +70,18 @@ def test_word2vec_and_words_with_spaces_are_read_and_only_wanted_words_kept(tmp_
     np.testing.assert_array_equal(vectors, [[1, 2], [3, 4], [5, 6]])
     words, vectors = word_vectors.read_word_vectors(path, {". . .", "new"})
     assert (words, vectors.tolist()) == ([". . ."], [[3, 4]])
+
+
+@pytest.mark.parametrize("folder", ["hash", "embeddings"])
+def test_sennas_words_stand_in_a_file_of_their_own(tmp_path, folder):
+    for name in ("hash", "embeddings"):
+        (tmp_path / name).mkdir()
+    path = tmp_path / "embeddings" / "embeddings.txt"
+    path.write_text("1 2\n3 4\n5 6\n")
+    (tmp_path / folder / "words.lst").write_text("PADDING\n!\nthe\n")
+    words, vectors = word_vectors.read_word_vectors(path, {"the", "!"})
+    assert words == ["!", "the"]
+    np.testing.assert_array_equal(vectors, [[3, 4], [5, 6]])
+    (tmp_path / folder / "words.lst").write_text("PADDING\n!\n")
+    with pytest.raises(InputError, match=r"embeddings.txt: it has another number of lines than .*/words.lst$"):
+        word_vectors.read_word_vectors(path, {"the", "!"})

@@ -1,10 +1,13 @@
 """The tables of probes and of tasks: what is kept of a command, what is refused, and the rows."""
 
+import json
+import pathlib
 import sys
 
 import pytest
 
 from benchmarks import paper_table, probes
+from benchmarks.histories import first_better
 
 SCORES = 'print("epoch 1"); print(\'{"scores": {"layer 0": {"accuracy": 0.5}, "mix": {"accuracy": 0.75}}}\')'
 
@@ -48,9 +51,11 @@ def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
     arguments = paper_table.parse_arguments([*options, "--fractions", "0.1", "1"])
     commands = dict(paper_table.commands(arguments))
     assert list(commands)[:3] == ["uner_10_baseline", "uner_10_elmo", "uner_10_last-layer-only"]
-    assert len(commands) == 2 * 5
+    assert len(commands) == 2 * 7
     assert "--model" not in commands["uner_100_baseline"]
     assert commands["uner_100_lambda-1"][-4:] == ["--set", "recipe=small", "--set", "elmo.penalty=1.0"]
+
+    assert commands["uner_100_last-layer-only-gamma-1"][-4:] == ["--set", "elmo.mix=top", "--set", "elmo.gamma=1"]
 
     more = paper_table.parse_arguments([*options, "--fractions", "0.01", "1", "--more-epochs"])
     commands = dict(paper_table.commands(more))
@@ -59,8 +64,38 @@ def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
 
     values = {"metric": "f1", "train_examples": 1000, "seconds": 120, "deviation": 0.5, "best_epoch": 7}
     found = {"uner_100_baseline": values | {"score": 60.0}, "uner_100_elmo": values | {"score": 70.0}}
-    row = paper_table.table(found).splitlines()[1].split("  ")
+    row = paper_table.table(found, tmp_path).splitlines()[1].split("  ")
     cells = [cell.strip() for cell in row if cell]
-    assert cells == ["uner 100 elmo", "f1", "1,000", "60.0 +- 0.5", "70.0 +- 0.5", "+10.0", "25.0 %", "2 / 2", "7 / 7"]
+    assert cells == [
+        "uner 100 elmo",
+        "f1",
+        "1,000",
+        "60.0 +- 0.5",
+        "70.0 +- 0.5",
+        "+10.0",
+        "25.0 %",
+        "2 / 2",
+        "7 / 7",
+        "-",
+    ]
     paper_table.draw(found, tmp_path / "curve.png")
     assert (tmp_path / "curve.png").stat().st_size > 1000
+
+
+def test_the_first_epoch_above_the_baselines_best_is_given_with_its_updates(tmp_path):
+    def write(name: str, scores: list[float | None], steps: int) -> pathlib.Path:
+        history = [{"steps": steps} | ({} if one is None else {"dev": {"f1": one}}) for one in scores]
+        path = tmp_path / name / "scores.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"metric": "f1", "history": history}))
+        return tmp_path / name.partition("/")[0]
+
+    baseline = write("base", [10, 30, 29, 60, 50], 100)
+    assert first_better(baseline, write("elmo", [60, None, 61], 50)) == "epoch 3, not 4: 62 % fewer updates"
+    assert first_better(baseline, write("worse", [60], 100)) == "never"
+    for seed, score in enumerate((70, 20)):
+        several = write(f"several/seed_{seed}", [20, 50], 100)
+        better = write(f"better/seed_{seed}", [score, 70], 100)
+    (several / "scores.json").write_text('{"metric": "f1"}')
+    assert first_better(several, better) == "epoch 1.5, not 2: 25 % fewer updates"
+    assert first_better(several, baseline) == "-"

@@ -60,6 +60,8 @@ def test_each_of_several_normalized_mixes_has_parameters_and_a_penalty_of_its_ow
     assert_vectors(second, savedmodel, [0.0, 2.0, 0.5], 0.5, normalize=True)
     np.testing.assert_allclose(layer.losses, [0.1 * 2, 0.1 * 4.25], **checks.FEW)
     assert elmo_tf.ELMo(MICRO, mix="top", penalty=0.1).losses == []
+    fixed = elmo_tf.ELMo(MICRO, num_mixes=2, gamma=1.0).trainable_weights
+    assert {weight.path for weight in fixed} == {"mix_0/scalar_parameters", "mix_1/scalar_parameters"}
     assert all(np.array_equal(one, MASK) for one in layer.compute_mask(tf.constant(TOKENS)))
 
 
@@ -143,6 +145,7 @@ def test_the_static_shape_is_known(boundaries):
         ({"mix": np.zeros(2)}, r"mix: expected .*, found array\(\[0., 0.\]\)"),
         ({"penalty": -0.1}, "penalty: expected a number that is not negative, found -0.1"),
         ({"dropout_rate": 1.5}, "dropout_rate: expected a number from 0 to 1, 1 excluded, found 1.5"),
+        ({"gamma": np.nan}, "gamma: expected None or a finite number, found nan"),
         ({"num_mixes": 0}, "num_mixes: expected at least 1, found 0"),
     ],
 )
@@ -187,7 +190,7 @@ def test_a_layer_made_frozen_has_nothing_to_train(trainable_bilm):
 
 
 def test_the_layer_is_made_from_its_own_configuration():
-    layer = elmo_tf.ELMo(MICRO, num_mixes=2, mix=[1, 2, 3], penalty=0.5, boundaries=True, name="e")
+    layer = elmo_tf.ELMo(MICRO, num_mixes=2, mix=[1, 2, 3], penalty=0.5, boundaries=True, gamma=2.0, name="e")
     again = elmo_tf.ELMo.from_config(layer.get_config())
     assert again.get_config() == layer.get_config()
     assert isinstance(again.bilm, PackedBiLM)

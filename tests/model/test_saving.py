@@ -32,7 +32,7 @@ def test_a_saved_model_with_a_public_layer_is_the_same_when_loaded(tmp_path):
         Highway("bfloat16", name="first"),
         LSTMP(8, 4, None, 2.0, "bfloat16", name="first"),
         SampledSoftmax(7, "bfloat16", name="softmax"),
-        ScalarMix(3, [1.0, 2.0, 3.0], 0.5, True, name="mix"),
+        ScalarMix(3, [1.0, 2.0, 3.0], 0.5, True, 2.0, name="mix"),
     ],
     ids=lambda layer: type(layer).__name__,
 )

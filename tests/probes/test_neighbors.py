@@ -1,12 +1,14 @@
 """The nearest uses of words: in a text on disk, and among given vectors."""
 
 import bz2
+import json
 import random
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf.cli import main
 from elmo_tf.errors import InputError
 from elmo_tf.probes import neighbors
 from elmo_tf.probes.neighbors import Use, nearest_uses
@@ -166,3 +168,22 @@ def test_the_mean_is_of_the_start_of_a_long_text():
     lines = [(0, [b"a"] * len(vectors), vectors), (1, [b"b"], np.array([[0, 1e9]], np.float32))]
     found = nearest_uses(TOKENS, np.array([0, 1], np.float32), iter(lines))
     assert [(use.similarity, use.line) for use in found] == [(1, 1), (0, 0)]
+
+
+def test_neighbors_prints_the_nearest_words_of_a_file_of_vectors_as_well(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "vectors.txt"
+    path.write_text("play 1 0\ngame 2 0.2\nactor 1 1\nstone -1 0\n")
+    assert [name for name, _ in neighbors.nearest_words(path, "Play", 2)] == ["game", "actor"]
+    monkeypatch.setattr(neighbors, "search", lambda *_, **__: [Use(0.5, 3, ["to", "play"], 1)])
+    command = f"neighbors --model english --input t --word play --sentence play --glove {path}".split()
+    assert main(command) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "word vectors: game 0.995, actor 0.707, stone -1.000",
+        " 0.500  3  to [play]",
+    ]
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [name for name, _ in found["words"]] == ["game", "actor", "stone"]
+    assert found["uses"][0]["line"] == 3
+    with pytest.raises(InputError, match=r"vectors.txt: it has no vector for 'absent'$"):
+        neighbors.nearest_words(path, "absent")

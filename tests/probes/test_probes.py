@@ -43,6 +43,21 @@ def test_layers_of_spans_are_those_of_the_signature_in_the_order_asked_for(saved
     np.testing.assert_allclose(found, expected, rtol=2**-10, atol=2**-10)
 
 
+def test_any_model_that_gives_layers_of_tokens_can_be_probed():
+    class Lengths:
+        """Layers of which the second knows the word before."""
+
+        def embed(self, sentences):
+            for number, tokens in enumerate(sentences):
+                own = [[WORDS.index(token.decode()) == word for word in range(4)] for token in tokens]
+                yield number, np.array([own, [[False] * 4, *own[:-1]]], np.float32)
+
+    results = pos.probe(Lengths(), tagged(SENTENCES[:45]), tagged(SENTENCES[45:]))
+    scores = {row.name: row.scores["accuracy"] for row in results.rows}
+    assert scores["layer 0"] < 0.65
+    assert scores["layer 1"] == 1
+
+
 @pytest.mark.slow
 def test_pos_finds_tags_that_depend_on_context_in_the_upper_layers(savedmodel, tmp_path, capsys):
     (tmp_path / "train").write_text(conllu(tagged(SENTENCES[:45])))

@@ -111,7 +111,9 @@ def test_without_any_home_folder_the_variable_is_named(monkeypatch):
 
 def test_a_mirrors_password_is_in_no_message(home, monkeypatch):
     monkeypatch.setenv(models.MIRROR_VARIABLE, "http://user:secret@127.0.0.1/elmo")
-    with pytest.raises(InputError, match=r"^small: .*: an address with a user name or password, .*127\.0\.0\.1") as caught:
+    with pytest.raises(
+        InputError, match=r"^small: .*: an address with a user name or password, .*127\.0\.0\.1"
+    ) as caught:
         fetch()
     assert "secret" not in str(caught.value)
 
@@ -132,7 +134,9 @@ def test_a_page_in_place_of_a_file_without_checksum_is_reported_and_not_kept(ser
     options, weights = models.find("pubmed").options, models.find("pubmed").weights
     page = b"<html>Log in to this network first</html>"
     server.files |= {f"/elmo/{options}": page, f"/elmo/{weights}": page}
-    with pytest.raises(InputError, match=r"^pubmed: /.*options.json: not JSON: .*; try again, or put the files of http"):
+    with pytest.raises(
+        InputError, match=r"^pubmed: /.*options.json: not JSON: .*; try again, or put the files of http"
+    ):
         fetch("pubmed")
     assert left_in(home) == []
     server.files[f"/elmo/{options}"] = pair[0]

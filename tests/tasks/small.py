@@ -65,7 +65,7 @@ SMALL = [
 OWN = {
     "ner": "network.units=8 network.upper_units=4 network.dropout_rate=0 spelling.filters=5",
     "sentiment": "network.units=8 network.hidden=[8] network.dropout_rate=0 network.encoded_dropout_rate=0 "
-    "network.pooled_dropout_rate=0 network.hidden_dropout_rate=0",
+    "network.pooled_dropout_rate=0 network.hidden_dropout_rates=[0]",
     "entailment": "network.units=8 network.dropout_rate=0 network.penalty=0 elmo.penalty=0 fit.halve_after=0",
     "roles": "network.layers=2 network.units=8 network.predicate_dim=3 network.dropout_rate=0 elmo.penalty=0",
     # More spans than words, so that spans of several words are among them.

@@ -169,3 +169,17 @@ def test_wrong_arguments_are_named_by_their_flags(data, tmp_path, capsys, option
     common = ["--train", data, "--dev", data, "--workdir", tmp_path / "run"]
     assert main(["task", "ner", "train", *map(str, common), *options]) == 1
     assert capsys.readouterr().err.splitlines()[-1] == f"elmo-tf: error: {message}"
+
+
+def test_the_distinct_sentences_of_a_tasks_files_are_printed(data, tmp_path, capsys):
+    def printed(task, path) -> list[str]:
+        assert main(["task", task, "text", "--data", str(path)]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    assert printed("ner", data)[:2] == ["anna sat in new york", "new york sleeps"]
+    (tmp_path / "pairs").write_text("neutral\ta man sleeps\the dreams\nentailment\ta man sleeps\ta man rests\n")
+    assert printed("entailment", tmp_path / "pairs") == ["a man sleeps", "he dreams", "a man rests"]
+    (tmp_path / "frames").write_text(FRAMES)
+    assert printed("roles", tmp_path / "frames") == ["anna saw boris", "boris slept", "the cat that slept saw anna"]
+    (tmp_path / "squad").write_text(FILES["answers"][0])
+    assert printed("answers", tmp_path / "squad")[1] == "Where ?"

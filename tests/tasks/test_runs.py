@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from elmo_tf import tasks
+from elmo_tf.cli import main
 from elmo_tf.errors import InputError
 from elmo_tf.tasks import fitting, runs, trained
 from tests.helpers import MICRO, slow
@@ -64,6 +65,25 @@ def test_a_trained_system_is_loaded_and_used(data, done):
     assert evaluation == {"task": "toy", "metric": "accuracy", "score": 100, "accuracy": 100, "examples": 24}
     # Once more: nothing to do.
     assert train(data, folder, test=data) == results
+
+
+def test_systems_of_several_workdirs_answer_together(data, done, tmp_path):
+    train(data, tmp_path / "other", "fit.epochs=1", "fit.seed=1")
+    folders = done[0], tmp_path / "other"
+    sentence = [["a", "fine", "film"]]
+    alone = [tasks.load(folder).predict(sentence)[0]["probabilities"]["good"] for folder in folders]
+    together = tasks.load(*folders)
+    (found,) = together.predict(sentence)
+    assert alone[0] != alone[1]
+    assert found["probabilities"]["good"] == pytest.approx(sum(alone) / 2, abs=2e-4)  # rounded to four decimals
+    assert main(["task", "toy", "evaluate", "--workdir", *map(str, folders), "--data", str(data)]) == 0
+    with pytest.raises(InputError, match=r"^workdir: only one network can be exported"):
+        together.export(tmp_path / "served")
+    path = tmp_path / "labels"
+    path.write_text(data.read_text().replace("bad", "worse"))
+    train(path, tmp_path / "labelled", "fit.epochs=1")
+    with pytest.raises(InputError, match=r"/labelled: its task or labels differ from those of .*/run$"):
+        tasks.load(done[0], tmp_path / "labelled")
 
 
 @pytest.mark.slow

@@ -119,6 +119,19 @@ class CRF(keras.layers.Layer):
         mask = tf.cast(labels >= 0, scores.dtype)
         return self._path_score(scores, labels, mask) - self._log_sum_of_paths(scores, mask)
 
+    def marginals(self, scores: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor:
+        """Returns the probability of each label of each token, float32 `(batch, time, labels)`; 0 at padding.
+
+        Args:
+            scores, mask: as for `decode`.
+        """
+        scores = tf.cast(scores, self.transitions.dtype)
+        real = tf.ones(tf.shape(scores)[:2], scores.dtype) if mask is None else tf.cast(mask, scores.dtype)
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            log_sum = self._log_sum_of_paths(scores, real)
+        return tape.gradient(log_sum, scores)
+
     def decode(self, scores: tf.Tensor, mask: tf.Tensor | None = None, allowed: Sequence | None = None) -> tf.Tensor:
         """Returns the best labels of each row by Viterbi's algorithm, int32 `(batch, time)`, -1 at padding.
 

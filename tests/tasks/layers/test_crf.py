@@ -70,6 +70,18 @@ def test_the_decoded_path_is_the_best_of_all_and_of_the_allowed_ones():
         assert tuple(best_allowed[row]) == max(some, key=every.get)
 
 
+def test_marginals_are_sums_over_all_paths():
+    layer, mask = crf(), np.arange(4) < np.array(LENGTHS)[:, None]
+    found = layer.marginals(tf.constant(SCORES), tf.constant(mask)).numpy()
+    expected = np.zeros((4, 4, 3))
+    for row, length in enumerate(LENGTHS[:3]):
+        every = scored_paths(layer, SCORES[row, :length])
+        total = np.logaddexp.reduce(list(every.values()))
+        for path, score in every.items():
+            expected[row, range(length), path] += np.exp(score - total)
+    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
+
+
 def test_scores_of_minus_infinity_are_no_error():
     scores = np.full((1, 3, 5), -np.inf)
     scores[0, :, [2, 4]] = 0

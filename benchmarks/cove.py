@@ -1,0 +1,250 @@
+"""CoVe (McCann et al. 2017), for comparison: the biLSTM layers of a small English to German translator.
+
+    python benchmarks/cove.py train --data DIR --workdir DIR --epochs 6
+    python benchmarks/cove.py translate --data DIR --workdir DIR > test.de
+
+--data is a folder with multi30k (the data of CoVe's MT-Small) and glove_small. `train` saves each epoch and resumes;
+`translate` prints the test set of 2016 in German, for `sacrebleu REFERENCE -i test.de -w 2` (PyPI: sacrebleu 2.6).
+
+The encoder is CoVe's: two biLSTM layers of 300 units per direction. The decoder is smaller, one LSTM layer of 300
+units with attention. A word's vector has 275 learned numbers and 25 fixed ones of GloVe (Twitter, 11,925 words), where
+CoVe has 300 fixed ones of GloVe's 2.2 million words.
+"""
+
+import argparse
+import collections
+import gzip
+import json
+import os
+import pathlib
+import re
+import sys
+from collections.abc import Iterator, Sequence
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+
+from elmo_tf.annotated.numbered_lines import lines
+from elmo_tf.files import staging
+from elmo_tf.text.word_split import split_words
+
+UNITS, WORD_DIM, GLOVE_DIM, READOUT_DIM, DROPOUT_RATE = 300, 275, 25, 300, 0.3
+LEARNING_RATE, DECAY, CLIP_NORM = 0.002, 0.8, 5.0  # Adam; the rate is multiplied by DECAY after each epoch
+BATCH, POOL, BEAM, LONGEST = 64, 50, 5, 50  # pairs; batches sorted by length together; translations; words
+
+# The first ids of each language.
+PAD, UNKNOWN, BEGIN, END = range(4)
+
+
+class Words:
+    """The ids of a language's words: those given, after padding, unknown, begin and end."""
+
+    def __init__(self, words: Sequence[str]):
+        self.words = ["<pad>", "<unk>", "<s>", "</s>", *words]
+        self._ids = {word: number for number, word in enumerate(self.words)}
+
+    def ids(self, tokens: Sequence[str]) -> list[int]:
+        """Returns the id of each token, or of the token in lower case, or `UNKNOWN`."""
+        return [self._ids.get(token, self._ids.get(token.lower(), UNKNOWN)) for token in tokens]
+
+
+class Pairs(keras.utils.PyDataset):
+    """Batches of sentences and their translations of similar lengths, in a new order in each epoch."""
+
+    def __init__(self, sources: list[list[list[int]]], targets: list[list[int]], seed: int = 0):
+        super().__init__()
+        self._sources, self._targets = sources, targets
+        self._random = np.random.default_rng(seed)
+        self.on_epoch_end()
+
+    def on_epoch_end(self):
+        order = self._random.permutation(len(self._targets))
+        pools = np.split(order, range(BATCH * POOL, len(order), BATCH * POOL))
+        sort = [sorted(pool, key=lambda row: (len(self._targets[row]), len(self._sources[0][row]))) for pool in pools]
+        batches = [pool[start : start + BATCH] for pool in sort for start in range(0, len(pool), BATCH)]
+        self._batches = [batches[number] for number in self._random.permutation(len(batches))]
+
+    def __len__(self):
+        return len(self._batches)
+
+    def __getitem__(self, index):
+        rows = self._batches[index]
+        inputs = [padded([ids[row] for row in rows]) for ids in self._sources]
+        before = padded([[BEGIN, *self._targets[row]] for row in rows])
+        after = padded([[*self._targets[row], END] for row in rows])
+        return (*inputs, before), after
+
+
+def translator(num_words: int, glove: np.ndarray, num_targets: int) -> keras.Model:
+    """Returns the network: a source and the target's words so far to the logits of the next words.
+
+    Its layers `encoder` and `decoder` are models. `encoder` returns word vectors, lower and upper biLSTM layer, float32
+    `(batch, time, dim)`, and the state with which the decoder begins.
+    """
+    layers = keras.layers
+    word_ids, glove_ids = (keras.Input((None,), dtype="int32", name=name) for name in ("word_ids", "glove_ids"))
+    learned = layers.Embedding(num_words, WORD_DIM, mask_zero=True)(word_ids)
+    fixed = layers.Embedding(*glove.shape, weights=[glove], trainable=False, mask_zero=True)(glove_ids)
+    vectors = layers.Concatenate()([learned, fixed])
+    dropped = layers.Dropout(DROPOUT_RATE)
+    lower = layers.Bidirectional(layers.LSTM(UNITS, return_sequences=True))(dropped(vectors))
+    upper_layer = layers.Bidirectional(layers.LSTM(UNITS, return_sequences=True, return_state=True))
+    upper, *states = upper_layer(dropped(lower))
+    hidden, cell = (layers.Dense(UNITS, "tanh")(layers.Concatenate()(states[place::2])) for place in (0, 1))
+    encoder = keras.Model([word_ids, glove_ids], [vectors, lower, upper, hidden, cell], name="encoder")
+
+    values, before = keras.Input((None, 2 * UNITS)), keras.Input((None,), dtype="int32")
+    first_states = [keras.Input((UNITS,)) for _ in range(2)]
+    embedded = dropped(layers.Embedding(num_targets, UNITS, mask_zero=True)(before))
+    query = layers.LSTM(UNITS, return_sequences=True)(embedded, initial_state=first_states)
+    context = layers.Attention()([layers.Dense(2 * UNITS, use_bias=False)(query), dropped(values)])
+    readout = layers.Dense(READOUT_DIM, "tanh")(dropped(layers.Concatenate()([query, context])))
+    logits = layers.Dense(num_targets)(dropped(readout))
+    decoder = keras.Model([values, *first_states, before], logits, name="decoder")
+
+    target = keras.Input((None,), dtype="int32", name="target")
+    return keras.Model([word_ids, glove_ids, target], decoder([*encoder([word_ids, glove_ids])[2:], target]))
+
+
+class CoVe:
+    """A trained or untrained translator in a workdir: `translator.keras` and `words.json`."""
+
+    def __init__(self, workdir: pathlib.Path):
+        known = json.loads((workdir / "words.json").read_text("utf-8"))
+        self.history = known["history"]  # losses of each epoch
+        self.english, self.german, self.glove = (Words(known[name]) for name in ("english", "german", "glove"))
+        if self.history:
+            self.network = keras.models.load_model(workdir / "translator.keras")
+
+    def source(self, sentences: Sequence[Sequence[str]]) -> list[list[list[int]]]:
+        """Returns the two kinds of ids of each sentence's tokens."""
+        return [[words.ids(tokens) for tokens in sentences] for words in (self.english, self.glove)]
+
+    def embed(self, sentences: Sequence[Sequence[str | bytes]]) -> Iterator[tuple[int, np.ndarray]]:
+        """Yields the number and the layers of each sentence that is not empty, float32 `(3, tokens, 600)`.
+
+        Layer 0 is the word vector twice, layers 1 and 2 are those of the encoder.
+        """
+        encoder = self.network.get_layer("encoder")
+        texts = [[token.decode() if isinstance(token, bytes) else token for token in one] for one in sentences]
+        order = sorted((row for row, tokens in enumerate(texts) if tokens), key=lambda row: len(texts[row]))
+        for start in range(0, len(order), BATCH):
+            rows = order[start : start + BATCH]
+            ids = map(padded, self.source([texts[row] for row in rows]))
+            words, *layers, _, _ = (one.numpy() for one in encoder(list(ids), training=False))
+            layers = np.stack([np.concatenate([words, words], 2), *layers], 1)
+            for row, found in zip(rows, layers, strict=True):
+                yield row, found[:, : len(texts[row])]
+
+    def translate(self, tokens: Sequence[Sequence[str]]) -> list[str]:
+        """Returns the German sentence of each English one, by beam search without unknown words."""
+        order = np.argsort([len(one) for one in tokens])
+        found = [""] * len(tokens)
+        for rows in np.split(order, range(BATCH // 4, len(order), BATCH // 4)):
+            source = self.source([tokens[row] for row in rows])
+            for row, ids in zip(rows, self._search([padded(ids) for ids in source]), strict=True):
+                found[row] = joined([self.german.words[one] for one in ids])
+        return found
+
+    def _search(self, source: Sequence[np.ndarray]) -> list[list[int]]:
+        """Returns the ids of the likeliest translations by the mean log-probability of their words."""
+        count, decoder = len(source[0]), self.network.get_layer("decoder")
+        repeated = [np.repeat(ids, BEAM, 0) for ids in source]
+        encoded = self.network.get_layer("encoder")(repeated, training=False)[2:]
+        before = np.full((count * BEAM, 1), BEGIN, np.int32)
+        scores = np.tile([0.0, *[-np.inf] * (BEAM - 1)], (count, 1))  # the beams begin alike
+        for _ in range(LONGEST):
+            steps = tf.nn.log_softmax(decoder([*encoded, tf.constant(before)], training=False)[:, -1]).numpy()
+            ended = np.isin(before[:, -1], (PAD, END))
+            steps[ended] = -np.inf
+            steps[:, [PAD, UNKNOWN, BEGIN]] = -np.inf
+            steps[ended, PAD] = 0.0
+            sums = (scores[:, :, None] + steps.reshape(count, BEAM, -1)).reshape(count, -1)
+            best = np.argpartition(-sums, BEAM, 1)[:, :BEAM]
+            scores = np.take_along_axis(sums, best, 1)
+            beams, words = np.divmod(best, steps.shape[1])
+            rows = (np.arange(count)[:, None] * BEAM + beams).reshape(-1)
+            before = np.concatenate([before[rows], words.reshape(-1, 1).astype(np.int32)], 1)
+            if np.isin(before[:, -1], (PAD, END)).all():
+                break
+        means = scores / (before[:, 1:] != PAD).sum(1).reshape(count, BEAM)
+        chosen = before.reshape(count, BEAM, -1)[np.arange(count), means.argmax(1), 1:]
+        return [[int(one) for one in ids if one not in (PAD, END)] for ids in chosen]
+
+
+def padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
+    """Returns ids padded on the right with 0, int32 `(rows, longest)`."""
+    found = np.zeros((len(rows), max(map(len, rows))), np.int32)
+    for target, ids in zip(found, rows, strict=True):
+        target[: len(ids)] = ids
+    return found
+
+
+def joined(tokens: Sequence[str]) -> str:
+    """Returns words and punctuation marks as running text."""
+    return re.sub(r'" (.*?) "', r'"\1"', re.sub(r" ([.,!?:;)])", r"\1", " ".join(tokens)).replace("( ", "("))
+
+
+def read(data: pathlib.Path, name: str, language: str) -> list[list[str]]:
+    """Returns the tokens of each sentence of a part of Multi30k."""
+    text = gzip.decompress((data / "multi30k" / f"{name}.{language}.gz").read_bytes()).decode()
+    return [[word.text for word in split_words(line)] for line in text.splitlines()]
+
+
+def read_glove(data: pathlib.Path) -> tuple[list[str], np.ndarray]:
+    """Returns the words of glove_small, and the vectors of their ids, scaled as the learned ones; the first are 0."""
+    rows = [line.text.split(" ") for line in lines(data / "glove_small/glove.twitter.27B.25d.12k.txt")]
+    vectors = np.array([row[-GLOVE_DIM:] for row in rows], np.float32)
+    return [row[0] for row in rows], np.concatenate([np.zeros((END + 1, GLOVE_DIM), np.float32), vectors])
+
+
+def train(data: pathlib.Path, workdir: pathlib.Path, epochs: int) -> None:
+    """Trains until there are that many epochs, and saves after each."""
+    texts = {(name, one): read(data, name, one) for name in ("train", "val") for one in ("en", "de")}
+    glove, vectors = read_glove(data)
+    counts = [collections.Counter(word for tokens in texts["train", one] for word in tokens) for one in ("en", "de")]
+    least = zip(counts, (2, 3), strict=True)
+    english, german = ([word for word, times in one.most_common() if times >= fewest] for one, fewest in least)
+    known = {"history": [], "english": english, "german": german, "glove": glove}
+    if not (workdir / "words.json").exists():
+        workdir.mkdir(parents=True, exist_ok=True)
+        staging.write_file(workdir / "words.json", json.dumps(known).encode())
+    model = CoVe(workdir)
+    if not model.history:
+        keras.utils.set_random_seed(0)
+        model.network = translator(len(model.english.words), vectors, len(model.german.words))
+        optimizer = keras.optimizers.Adam(global_clipnorm=CLIP_NORM)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=PAD)
+        model.network.compile(optimizer, loss, jit_compile=False)  # XLA would compile for each shape
+    for epoch in range(len(model.history), epochs):
+        parts = {}
+        for name in ("train", "val"):
+            german_ids = [model.german.ids(tokens) for tokens in texts[name, "de"]]
+            parts[name] = Pairs(model.source(texts[name, "en"]), german_ids, seed=epoch)
+        model.network.optimizer.learning_rate = LEARNING_RATE * DECAY**epoch
+        losses = model.network.fit(parts["train"], validation_data=parts["val"], verbose=2).history
+        model.network.save(workdir / "incomplete.keras")
+        os.replace(workdir / "incomplete.keras", workdir / "translator.keras")
+        known["history"] = model.history = [*model.history, {name: values[-1] for name, values in losses.items()}]
+        staging.write_file(workdir / "words.json", json.dumps(known).encode())
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Trains, or translates the test set."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("action", choices=("train", "translate"))
+    parser.add_argument("--data", type=pathlib.Path, required=True, help="a folder with multi30k and glove_small")
+    parser.add_argument("--workdir", type=pathlib.Path, required=True, help="made if it does not exist")
+    parser.add_argument("--epochs", type=int, default=6, help="of train, in all (6)")
+    arguments = parser.parse_args(argv)
+    if arguments.action == "train":
+        train(arguments.data, arguments.workdir, arguments.epochs)
+    else:
+        print("\n".join(CoVe(arguments.workdir).translate(read(arguments.data, "test_2016_flickr", "en"))))
+
+
+if __name__ == "__main__":
+    main()
