@@ -29,7 +29,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from elmo_tf.annotated.numbered_lines import lines
 from elmo_tf.files import staging
-from elmo_tf.text.word_split import split_words
+from elmo_tf.text import penn
 
 UNITS, WORD_DIM, GLOVE_DIM, READOUT_DIM, DROPOUT_RATE = 300, 275, 25, 300, 0.3
 LEARNING_RATE, DECAY, CLIP_NORM = 0.002, 0.8, 5.0  # Adam; the rate is multiplied by DECAY after each epoch
@@ -191,7 +191,7 @@ def joined(tokens: Sequence[str]) -> str:
 def read(data: pathlib.Path, name: str, language: str) -> list[list[str]]:
     """Returns the tokens of each sentence of a part of Multi30k."""
     text = gzip.decompress((data / "multi30k" / f"{name}.{language}.gz").read_bytes()).decode()
-    return [[word.text for word in split_words(line)] for line in text.splitlines()]
+    return [penn.split(line) for line in text.splitlines()]
 
 
 def read_glove(data: pathlib.Path) -> tuple[list[str], np.ndarray]:

@@ -150,8 +150,8 @@ def find(name: str) -> PublishedModel:
 
 
 def expected_names() -> str:
-    """Returns the `expected` part of an error about an unknown model."""
-    return f"one of the models {', '.join(model.name for model in MODELS)}"
+    """Returns the `expected` part of an error about an unknown model: the names of those that give vectors."""
+    return f"one of the models {', '.join(model.name for model in MODELS if not model.task)}"
 
 
 def suggested(name: object) -> str:

@@ -16,15 +16,15 @@ class Predictor:
 
     def __init__(self, system: System, *networks: keras.Model):
         self.system = system
-        self._networks = networks
+        self.networks = networks
         specs = {name: tf.TensorSpec(one.shape, one.dtype) for name, one in networks[0].input.items()}
         self._call = tf.function(self._decoded, input_signature=[specs], autograph=False)
 
     def _decoded(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        outputs = [network(inputs, training=False) for network in self._networks]
+        outputs = [network(inputs, training=False) for network in self.networks]
         if len(outputs) == 1:
-            return self.system.decode(self._networks[0], outputs[0])
-        return self.system.decode_together(self._networks, outputs)
+            return self.system.decode(self.networks[0], outputs[0])
+        return self.system.decode_together(self.networks, outputs)
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
         """Returns the prediction for each example. It depends on the example alone."""

@@ -37,7 +37,7 @@ def scripted(monkeypatch, *scores):
     left, scored = iter(scores), []
 
     def score(self, _):
-        scored.append(self.network.get_weights())
+        scored.append(self.networks[0].get_weights())
         return {"accuracy": next(left)}
 
     monkeypatch.setattr(fitting.Predictor, "scores", score)

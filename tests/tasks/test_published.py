@@ -88,7 +88,7 @@ def test_a_packed_system_tags_like_its_workdir(tmp_path, monkeypatch, capsys):
     data.write_text("Anna\tB-PER\nsaw\tO\nParis\tB-LOC\n\nAnna\tB-PER\nsaw\tO\nRome\tB-LOC\n\n" * 4)
     train = ["task", "ner", "train", "--train", str(data), "--dev", str(data), "--workdir", str(tmp_path / "run")]
     small = ["recipe=small", "fit.epochs=2", "network.units=4", "network.upper_units=4", "spelling.filters=4"]
-    train += ["--elmo", "english", *(word for setting in small for word in ("--set", setting))]
+    train += ["--model", "english", *(word for setting in small for word in ("--set", setting))]
     assert cli.main(train) == 0
     row = pack_tagger.pack(tmp_path / "run", "english", tmp_path / "mine")
     content = (tmp_path / "mine" / "weights.hdf5").read_bytes()
