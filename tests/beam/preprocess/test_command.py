@@ -190,6 +190,12 @@ def test_unicode_tokenizer_makes_sentences_of_running_text(corpus, process):
     assert [len(words) for _, words in paragraphs] == [4, 2, 1, 2, 6]
 
 
+def test_the_tokenizer_penn_splits_each_line(corpus, process):
+    folder = process(corpus(b"The king's men don't.\n\nYes\n"), "--tokenizer=penn")
+    assert read(folder) == split(["The king 's men do n't .", "Yes"])
+    assert info_of(folder)["line"] == "sentence"
+
+
 def test_a_misspelt_option_is_a_usage_error(corpus, capsys):
     for wrong in (["--shard", "3"], ["--direct_num_worker=2"], ["--shards=x"], ["--direct_num_workers=x"]):
         with pytest.raises(SystemExit) as error:

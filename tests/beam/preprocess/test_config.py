@@ -38,7 +38,7 @@ def test_each_field_has_a_flag_of_its_name(name, config):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"tokenizer": "words"}, "tokenizer: expected one of whitespace, unicode, characters, found words"),
+        ({"tokenizer": "words"}, "tokenizer: expected one of whitespace, penn, unicode, characters, found words"),
         ({"line": "sentence"}, "line: expected .* unicode with it"),
         ({"shards": 0}, "shards: expected at least 1, found 0"),
         ({"seed": -1}, "seed: expected 0"),
