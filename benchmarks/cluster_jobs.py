@@ -1,7 +1,7 @@
 """Both Beam jobs on a Flink cluster on this machine, compared with the same number of local processes.
 
     .venv/bin/python -m tests.cluster.engine
-    .venv/bin/python benchmarks/cluster_jobs.py --input corpus/ [--savedmodel MODEL --sentences sentences.txt]
+    .venv/bin/python benchmarks/cluster_jobs.py --input corpus/ [--model MODEL --sentences sentences.txt]
 
 The cluster has two machines: a TaskManager and a worker pool each. With `--kill`, one of them is killed after a third
 of the shards and restarted. The output of every job must have the same bytes as the local one's. Prints a table and, as
@@ -9,7 +9,6 @@ the last line, JSON.
 """
 
 import argparse
-import contextlib
 import filecmp
 import json
 import os
@@ -31,7 +30,7 @@ _SHARDS = 24
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--input", required=True, metavar="GLOB", help="text to preprocess")
-    parser.add_argument("--savedmodel", metavar="DIR", help="model to embed --sentences with")
+    parser.add_argument("--model", metavar="DIR", help="model to embed --sentences with")
     parser.add_argument("--sentences", metavar="FILE", help="text to embed")
     parser.add_argument(
         "--kill", action="store_true", help="kill a machine in the middle of each job on the cluster too"
@@ -42,8 +41,8 @@ def main() -> None:
 
     preprocess = ["preprocess", "--input", arguments.input, f"--shards={_SHARDS}", "--min-count=3"]
     commands = {"preprocess": preprocess, "preprocess --shuffle": [*preprocess, "--shuffle"]}
-    if arguments.savedmodel:
-        embed = ["embed", "--savedmodel", arguments.savedmodel, "--input", arguments.sentences]
+    if arguments.model:
+        embed = ["embed", "--model", arguments.model, "--input", arguments.sentences]
         embed.append("--processes-per-machine=2")
         commands["embed to HDF5"] = embed
         commands["embed to TFRecords"] = [*embed, "--format=tfrecord", f"--shards={_SHARDS}"]
@@ -83,13 +82,8 @@ def _run(command: list[str], kill: flink.Cluster | None = None) -> float:
 
 
 def _num_done(output: pathlib.Path) -> int:
-    """Returns how many tasks of the last phase have a result."""
-    folders = [output / "_unfinished", pathlib.Path(f"{output}.unfinished") / "_unfinished"]
-    found = 0
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            found += sum(name.startswith(("write-0", "gather-0", "embed-0")) for name in os.listdir(folder))
-    return found
+    """Returns how many shards are finished."""
+    return sum(len(list(folder.glob("shard-*"))) for folder in (output, pathlib.Path(f"{output}.unfinished")))
 
 
 def _same(one: pathlib.Path, other: pathlib.Path) -> bool:

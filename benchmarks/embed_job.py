@@ -42,7 +42,7 @@ sys.exit(status)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder, or a model's")
+    parser.add_argument("--model", required=True, metavar="DIR", help="a version's folder, or a model's")
     parser.add_argument("--input", required=True, metavar="FILE", help="UTF-8 text, one tokenized sentence per line")
     parser.add_argument("--sentences", type=int, default=512, metavar="N", help="sentences to embed (512)")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="runs of each (3)")
@@ -64,7 +64,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="elmo_tf-embed-") as folder:
         text = pathlib.Path(folder, "text.txt")
         text.write_bytes(b"".join(lines))
-        given = ["--savedmodel", source.name, "--input", str(text), f"--layers={arguments.layers}"]
+        given = ["--model", source.name, "--input", str(text), f"--layers={arguments.layers}"]
         run_alone(alone, sentences[:BATCH_SIZE])
         for number in range(arguments.repeat):
             rows["model alone"].append(timed(lambda: run_alone(alone, sentences)))

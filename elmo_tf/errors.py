@@ -48,12 +48,6 @@ class InputError(ValueError):
         _, problem, *found = self._arguments
         return type(self)(subject, problem, *found)
 
-    @classmethod
-    def from_message(cls, message: str) -> "InputError":
-        """Returns the error that has this message: all that is left of one raised in another process."""
-        parts = re.fullmatch(r"(.*?): expected (.*?), found (.*)", message, re.DOTALL)
-        return cls(*parts.groups()) if parts else cls(message)
-
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Returns `; did you mean ...?` with the known name most similar to `name`, or "" if none is similar.

@@ -6,7 +6,7 @@ from tests.helpers import run_python
 from tests.test_imports import MODULES
 
 # It is imported in a process of our own, to change it.
-_OWN_PROCESS = "elmo_tf.beam.running.worker_start"
+_OWN_PROCESS = "elmo_tf.beam.worker_start"
 _WITH_SPACY = "elmo_tf.spacy"  # spaCy need not be installed
 CODE = """
 import importlib, json, logging, os, signal, sys, threading, types

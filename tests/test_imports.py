@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from tests.helpers import ROOT, run_python
 
 JOBS = "elmo_tf.beam."
-CLUSTER = f"{JOBS}cluster."
-# From the ground up; a package stands for all its modules. Those of `cluster` serve two floors.
+# From the ground up; a package stands for all its modules.
 FLOORS = (
-    {"elmo_tf", "elmo_tf.errors", "elmo_tf.extras", "elmo_tf.forking", "elmo_tf.beam.cluster"},
+    {"elmo_tf", "elmo_tf.errors", "elmo_tf.extras", "elmo_tf.forking"},
     {"elmo_tf.config", "elmo_tf.files", "elmo_tf.text"},
-    {"elmo_tf.annotated", "elmo_tf.records"},
+    {"elmo_tf.annotated", "elmo_tf.corpus", "elmo_tf.records"},
     {"elmo_tf.model", "elmo_tf.tasks.layers"},
     {"elmo_tf.reference", "elmo_tf.scoring", "elmo_tf.workdir"},
     {"elmo_tf.published"},
@@ -22,11 +21,7 @@ FLOORS = (
     {"elmo_tf.sources"},
     {"elmo_tf.tensorflow_engine", "elmo_tf.training"},
     {"elmo_tf.engines"},
-    {f"{CLUSTER}remote_stores", f"{CLUSTER}s3_client"},
-    {"elmo_tf.embedder", "elmo_tf.beam.text"},
-    {f"{CLUSTER}flink_cluster", f"{CLUSTER}java_server", f"{CLUSTER}job_service", f"{CLUSTER}owner"},
-    {"elmo_tf.beam.running"},
-    {"elmo_tf.beam.corpus", "elmo_tf.beam.embed", "elmo_tf.beam.preprocess"},
+    {"elmo_tf.embedder"},
     {"elmo_tf.allennlp", "elmo_tf.api", "elmo_tf.beam", "elmo_tf.elmo", "elmo_tf.probes", "elmo_tf.spacy"},
     {"elmo_tf.tasks"},
     {"elmo_tf.cli"},  # alone up here: nothing imports it
@@ -44,11 +39,9 @@ MODULES = {name_of(path): path for path in sorted((ROOT / "elmo_tf").rglob("*.py
 
 
 def room(module: str) -> str:
-    if module.startswith(CLUSTER):
-        return module
     parts = module.split(".")
     inner = ".".join(parts[:3])
-    return inner if inner in FLOOR_OF or module.startswith(JOBS) else ".".join(parts[:2])
+    return inner if inner in FLOOR_OF else ".".join(parts[:2])
 
 
 def running(node: ast.AST) -> Iterator[ast.AST]:
@@ -80,7 +73,7 @@ def edges() -> list[tuple[str, str]]:
 
 def test_the_walk_sees_imports_of_both_forms_and_inside_functions():
     assert ("elmo_tf.model.bilm", "elmo_tf.records.windows") in edges()
-    assert ("elmo_tf.beam.running.report", "elmo_tf") in edges()
+    assert ("elmo_tf.beam.report", "elmo_tf") in edges()
     assert ("elmo_tf.cli.jobs", "elmo_tf.beam.preprocess") in edges()
 
 
@@ -101,7 +94,7 @@ def test_rooms_of_one_floor_do_not_import_each_other_in_a_circle():
 
 def test_only_the_command_line_knows_the_jobs():
     users = {room(module) for module, imported in edges() if imported.startswith(JOBS)}
-    assert {room for room in users if not room.startswith(JOBS)} == {"elmo_tf.cli"}
+    assert users == {"elmo_tf.beam", "elmo_tf.cli"}
 
 
 def test_the_modules_that_are_imported_are_those_of_this_checkout():
@@ -113,11 +106,11 @@ import sys
 from elmo_tf.beam import embed
 from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
 preprocess(PreprocessConfig(input=sys.argv[1], output=sys.argv[2], shuffle=True))
-print([name for name in sys.modules if name.startswith("elmo_tf.beam.cluster")])
+print([name for name in sys.modules if name in ("elmo_tf.files.remote_stores", "elmo_tf.files.s3_client")])
 """
 
 
-def test_a_run_of_the_local_runner_on_local_files_imports_nothing_of_clusters(tmp_path):
+def test_a_run_of_the_local_runner_on_local_files_imports_nothing_of_stores(tmp_path):
     (tmp_path / "text").write_text("a dog barked\n")
     done = run_python("-c", LOCAL, tmp_path / "text", tmp_path / "records", check=False)
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

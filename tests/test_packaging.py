@@ -254,7 +254,7 @@ def test_the_wheel_has_every_module_and_the_mark_of_its_type_hints(installed):
 def test_the_wheel_takes_no_top_level_name_but_its_own(installed, tmp_path):
     (tmp_path / "pipelines").mkdir()
     (tmp_path / "pipelines" / "__init__.py").write_text("whose = 'theirs'")
-    program = "import pipelines, elmo_tf.beam.corpus.lm1b as ours; print(pipelines.whose, ours.__file__)"
+    program = "import pipelines, elmo_tf.corpus.lm1b as ours; print(pipelines.whose, ours.__file__)"
     for python in (installed[1] / "python", sys.executable):  # of the wheel, and of this checkout
         done = run_outside(tmp_path, python, "-c", program)
         assert done.stdout.startswith("theirs /"), done.stderr

@@ -46,7 +46,7 @@ def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, ca
         "preprocess --input train.fa --tokenizer characters --output data --shuffle",
         f"train --data data --workdir run --preset tiny {settings} --steps 3",
         "export --workdir run --output saved",
-        "embed --savedmodel saved --input few.fasta --tokenizer characters --layers sum --id-column --output out.hdf5",
+        "embed --model saved --input few.fasta --tokenizer characters --layers sum --id-column --output out.hdf5",
     ):
         assert cli.main(command.split()) == 0, capsys.readouterr().err
     letters = pathlib.Path("data/vocab.txt").read_text().split()[3:]

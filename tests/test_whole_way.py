@@ -158,6 +158,6 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeyp
         assert run("verify", "--model", "models/bank").count("models/bank/1: ") == 2
 
     assert_neighbors(run)
-    run("embed", "--savedmodel", "models/bank", "--input", "text.txt", "--output", "vectors.hdf5")
+    run("embed", "--model", "models/bank", "--input", "text.txt", "--output", "vectors.hdf5")
 
     assert sorted(os.listdir(tmp_path)) == ["data", "held", "models", "text.txt", "vectors.hdf5", "work"]

@@ -1,6 +1,6 @@
-"""For users' own Apache Beam pipelines: `ElmoModelHandler` for RunInference, `ElmoEmbeddings` for MLTransform and RAG.
+"""For users' own Apache Beam pipelines, and the two jobs of the command line.
 
-Needs `elmo-tf[beam]`. Names are imported on first use: what downloads a corpus does not wait for Beam.
+Needs `elmo-tf[beam]`. Names are imported on first use.
 """
 
 import importlib
@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from elmo_tf.beam.embed.embeddings import ElmoEmbeddings
     from elmo_tf.beam.embed.model_handler import ElmoModelHandler
+    from elmo_tf.beam.transforms import CountWords, ReadSentences, WriteRecords
 
-__all__ = ["ElmoEmbeddings", "ElmoModelHandler"]
+__all__ = ["CountWords", "ElmoEmbeddings", "ElmoModelHandler", "ReadSentences", "WriteRecords"]
 
 _MODULES = {
+    "CountWords": "elmo_tf.beam.transforms",
     "ElmoEmbeddings": "elmo_tf.beam.embed.embeddings",
     "ElmoModelHandler": "elmo_tf.beam.embed.model_handler",
+    "ReadSentences": "elmo_tf.beam.transforms",
+    "WriteRecords": "elmo_tf.beam.transforms",
 }
 
 if not TYPE_CHECKING:

@@ -26,7 +26,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _lm1b(arguments: argparse.Namespace) -> None:
-    from elmo_tf.beam.corpus import lm1b
+    from elmo_tf.corpus import lm1b
 
     source = dataclasses.replace(lm1b.LM1B, url=arguments.url) if arguments.url else lm1b.LM1B
     lm1b.fetch(arguments.output, source, arguments.archive)

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from elmo_tf import embedder
+from elmo_tf.beam import runners
 from elmo_tf.beam.embed import EmbedConfig, embed
 from elmo_tf.beam.embed import config as embed_config
 from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
 from elmo_tf.beam.preprocess import config as preprocess_config
-from elmo_tf.beam.running import runner_options
-from elmo_tf.beam.text import sentences
-from elmo_tf.cli.arguments import flags_of
+from elmo_tf.cli.arguments import add_renamed, flags_of
+from elmo_tf.corpus import sentences
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract
 from elmo_tf.text import tokenizers
@@ -45,15 +45,17 @@ def parsed(name: str, argv: Sequence[str]) -> dict[str, Any]:
     parser = _parser(name)
     arguments, rest = parser.parse_known_args(argv)
     try:
-        runner_options.parse(rest)
+        runners.parse(rest)
     except InputError as error:
+        if error.subject != "beam":
+            raise
         parser.error(str(error.found))
     return {**vars(arguments), "beam": rest}
 
 
 def flags(name: str) -> dict[str, str]:
     """Returns the flags of a command by field, and those of Beam's that errors are about."""
-    return {option: f"--{option}" for option in runner_options.PARAMETERS} | flags_of(_parser(name))
+    return {option: f"--{option}" for option in runners.PARAMETERS} | flags_of(_parser(name))
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
@@ -72,21 +74,21 @@ def _parser(name: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_text_options(parser: argparse.ArgumentParser) -> None:
+def _add_text_options(parser: argparse.ArgumentParser, default: str) -> None:
     add = parser.add_argument
     add(
         "--input",
         nargs="+",
         required=True,
         metavar="GLOB",
-        help="UTF-8 text, plain or .gz, .bz2, .xz, .zst: files, folders, globs; with --tokenizer characters also FASTA "
-        "(.fa, .fasta, .faa, .fna)",
+        help="UTF-8 text, plain or .gz, .bz2, .xz, .zst: files, folders, globs; with the tokenizer characters also "
+        "FASTA",
     )
     add(
         "--tokenizer",
         choices=tokenizers.TOKENIZERS,
-        help="whitespace (default): the text is already tokenized; penn: English sentences, split by the Penn "
-        "Treebank's rules; unicode: raw text; characters: each character is a token",
+        help="whitespace: the text is already tokenized; penn: English sentences, split by the Penn Treebank's rules; "
+        f"unicode: raw text; characters: each character is a token (default: {default})",
     )
     add(
         "--line",
@@ -97,8 +99,8 @@ def _add_text_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    _add_text_options(parser)
-    add("--output", required=True, metavar="DIR", help="folder to create; an interrupted run resumes")
+    _add_text_options(parser, "whitespace")
+    add("--output", required=True, metavar="DIR", help="folder to create")
     add("--vocab", metavar="FILE", help="use this vocabulary instead of counting the words of the text")
     add("--min-count", type=int, metavar="N", help="leave out words that occur fewer than N times (default: 1)")
     add("--max-vocab", type=int, metavar="N", help="keep N words, including <S>, </S> and <UNK> (default: all)")
@@ -118,14 +120,15 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
         "an exported model (a version's folder or the model's, newest version), local or remote, a folder of published "
         "files, or the name of a published model (`elmo-tf models`)"
     )
-    add("--savedmodel", required=True, metavar="DIR", help=about)
-    _add_text_options(parser)
+    add("--model", required=True, metavar="SOURCE", help=about)
+    add_renamed(parser, savedmodel="--model")
+    _add_text_options(parser, "the model's own")
     add("--output", required=True, metavar="PATH", help="HDF5 file to create; with other formats, a folder")
     add(
         "--format",
         choices=embed_config.FORMATS,
         help="hdf5 (default), in the layout of bilm-tf and AllenNLP; tfrecord; or, with --pool, npy: a matrix "
-        "(vectors.npy) and the identifiers of its rows (ids.txt)",
+        "(vectors.npy), the identifiers of its rows (ids.txt) and their sentences (sentences.txt)",
     )
     add(
         "--layers",
@@ -157,7 +160,7 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"tokens per batch of sentences of similar length (default: {embedder.BATCH_TOKENS})",
     )
-    add("--shards", type=int, metavar="N", help="TFRecord files to write (default: one per 64 MB of vectors)")
+    add("--shards", type=int, metavar="N", help="TFRecord files to write (default: one per 256 MB of vectors)")
     add(
         "--processes-per-machine",
         type=int,

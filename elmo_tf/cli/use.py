@@ -7,9 +7,9 @@ import logging
 import os
 from typing import TYPE_CHECKING
 
-from elmo_tf.annotated import numbered_lines
 from elmo_tf.cli import quiet
 from elmo_tf.cli.arguments import SAVEDMODEL, add_command, add_renamed, positive, text_file
+from elmo_tf.corpus import sentences
 from elmo_tf.extras import check_keras_backend
 
 if TYPE_CHECKING:
@@ -90,20 +90,22 @@ def _chosen_engine(source: "Source", text: str | None = None) -> "Name":
     """Returns what computes: NumPy, which starts at once, if it can and the file is not large; or else TensorFlow."""
     from elmo_tf import engines
 
-    if source.engines[0] == "numpy" and not (text and _is_large(text) and engines.tensorflow_is_installed()):
+    if source.engines[0] == "numpy" and not (
+        text and _is_large(text, source.tokenizer) and engines.tensorflow_is_installed()
+    ):
         return "numpy"
     check_keras_backend()
     quiet.load_tensorflow(on_gpu=False)
     return "tensorflow"
 
 
-def _is_large(text: str) -> bool:
+def _is_large(text: str, tokenizer: str) -> bool:
     """Whether a file has more tokens than make TensorFlow pay; no for a pipe, which cannot be read twice."""
     from elmo_tf import engines
 
     if not os.path.isfile(text):
         return False
-    counts = itertools.accumulate(len(line.text.split()) for line in numbered_lines.lines(text))
+    counts = itertools.accumulate(len(line.split()) for line in sentences.read_lines(text, tokenizer))
     return any(count > engines.TENSORFLOW_TOKENS for count in counts)
 
 
@@ -145,7 +147,7 @@ def _neighbors(arguments: argparse.Namespace) -> None:
 
 def _score(arguments: argparse.Namespace) -> None:
     model = _embedder(arguments.model, arguments.input)
-    lines = (line.text for line in numbered_lines.lines(arguments.input))
+    lines = sentences.read_lines(arguments.input, model.source.tokenizer)
     while chunk := list(itertools.islice(lines, _LINES_AT_ONCE)):
         for sentence, one in zip(chunk, model.score(chunk), strict=True):
             line = {

@@ -7,6 +7,7 @@ The bytes are those of protobuf's deterministic serialization of `tf.train.Examp
 import functools
 import struct
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import google_crc32c
 import numpy as np
@@ -74,6 +75,57 @@ def encode_vectors(line: int, tokens: list[bytes], vectors: np.ndarray, identifi
         _feature(b"vectors", _BYTES_KIND, vectors.tobytes()),
     )
     return field(1, b"".join(features))
+
+
+class VectorRecord(NamedTuple):
+    """What `encode_vectors` encodes."""
+
+    line: int
+    tokens: list[bytes]
+    vectors: np.ndarray
+    identifier: bytes
+
+
+def decode_vectors(record: bytes) -> VectorRecord:
+    """Returns what `encode_vectors` has encoded."""
+    found: dict[bytes, list[bytes]] = {}
+    for features in _fields(record):
+        for entry in _fields(features):
+            name, feature = _fields(entry)
+            (values,) = _fields(feature)
+            found[name] = _fields(values)
+    shape, (line,) = (_read_varints(found[name][0]) for name in (b"shape", b"line"))
+    vectors = np.frombuffer(found[b"vectors"][0], np.dtype(found[b"dtype"][0].decode())).reshape(shape)
+    return VectorRecord(line, found[b"tokens"], vectors, found.get(b"id", [b""])[0])
+
+
+def _fields(message: bytes) -> list[bytes]:
+    """Returns the contents of a message's fields, in their order."""
+    contents, place = [], 0
+    while place < len(message):
+        length, shift = 0, 0
+        place += 1
+        while True:
+            byte = message[place]
+            place += 1
+            length |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        contents.append(message[place : place + length])
+        place += length
+    return contents
+
+
+def _read_varints(data: bytes) -> list[int]:
+    values, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            values.append(value)
+            value = shift = 0
+    return values
 
 
 def frame(record: bytes) -> bytes:

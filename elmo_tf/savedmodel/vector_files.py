@@ -1,13 +1,14 @@
 """The formats in which `elmo-tf embed` writes the vectors of a text, and how to read them.
 
 HDF5: a dataset for each line, named by its identifier or else its number, `(layers, tokens, dim)` or `(tokens, dim)`,
-as bilm-tf and AllenNLP write them; the attribute `elmo_tf` of the file holds `info`.
+as bilm-tf and AllenNLP write them. The dataset's attribute `sentence` has the tokens, joined by spaces; the attribute
+`elmo_tf` of the file holds `info`.
 
 TFRecord: a folder of shards with `info.json` and the marker `_SUCCESS`; one `tf.train.Example` per line of text has
 `line`, `id` (if there are identifiers), `tokens`, `shape`, `dtype` and `vectors`, the values as little-endian bytes.
 
 npy: a folder with `vectors.npy` (one row per line of text), `ids.txt` (each row's identifier or number, one per line),
-`info.json` and `_SUCCESS`.
+`sentences.txt` (each row's tokens, joined by spaces), `info.json` and `_SUCCESS`.
 
 With `pool` in `info`, a line has `(layers, dim)` or `(dim,)`.
 """
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 FORMAT_VERSION = "vectors-1"
-INFO_ATTRIBUTE = "elmo_tf"
-MATRIX_FILE, IDS_FILE = "vectors.npy", "ids.txt"
+INFO_ATTRIBUTE = "elmo_tf"  # of the HDF5 file
+SENTENCE_ATTRIBUTE = "sentence"  # of each of its datasets
+MATRIX_FILE, IDS_FILE, SENTENCES_FILE = "vectors.npy", "ids.txt", "sentences.txt"
 
 
 class _Shard(msgspec.Struct, frozen=True):

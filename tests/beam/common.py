@@ -12,9 +12,13 @@ from unittest import mock
 
 import pytest
 
-from elmo_tf.beam.text import corpora, sentences
-from tests.helpers import ROOT
+from elmo_tf.corpus import corpora, reading, sentences
+from tests.helpers import ROOT, descendants
 
+HAS_PROC = os.path.exists("/proc/net/tcp")  # Linux
+_LISTENS = "0A"
+# 127.0.0.1, the same as an IPv6 address, and ::1.
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 SETTINGS = sentences.Settings("whitespace", sentences.SENTENCE)
 PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 
@@ -40,7 +44,8 @@ def read_sentences(
 ) -> list[tuple[str, list[bytes]]]:
     """Returns the source's name and the tokens of each sentence, read in some tasks with `SETTINGS` and others."""
     reader = sentences.Reader(SETTINGS._replace(**settings), numbered)
-    tasks = (corpora.plan_in_order if numbered else corpora.plan)(corpora.match(paths), num_tasks)
+    files = reading.inspect(corpora.match(paths), settings.get("tokenizer", "whitespace"))
+    tasks = (corpora.plan_in_order if numbered else corpora.plan)(files, num_tasks)
     batches = [batch for task in tasks for batch in reader.read(task)]
     return [(os.path.basename(batch.source), words) for batch in batches for words in batch.sentences]
 
@@ -86,3 +91,17 @@ def small_disk(path: pathlib.Path, size: str) -> Iterator[pathlib.Path]:
         yield path
     finally:
         subprocess.run(["umount", str(path)], check=True)
+
+
+def listening(process: subprocess.Popen) -> set[str]:
+    """Returns the addresses, as Linux writes them, on which a process and its descendants accept TCP connections."""
+    sockets = set()
+    for pid in (process.pid, *descendants(process.pid)):
+        # A process may end meanwhile.
+        with contextlib.suppress(OSError):
+            for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    sockets.add(os.readlink(entry))
+    tables = [pathlib.Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6")]
+    rows = [line.split() for table in tables for line in table.splitlines()]
+    return {row[1].partition(":")[0] for row in rows if row[3] == _LISTENS and f"socket:[{row[9]}]" in sockets}

@@ -1,11 +1,11 @@
-"""A corpus on disk, the preprocessing of it, a journal and an empty store, for the tests of this folder."""
+"""A corpus on disk, the preprocessing of it, an unfinished folder and an empty store."""
 
 import pathlib
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from elmo_tf.beam.running.journal import Journal
+from elmo_tf.beam import plan
 from elmo_tf.cli import jobs
 from tests.beam.memory_store import STORE
 
@@ -37,10 +37,10 @@ def process(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
 
 
 @pytest.fixture
-def notes(tmp_path: pathlib.Path) -> Journal:
-    """The journal of a folder that is not finished."""
-    (tmp_path / "_unfinished").mkdir()
-    return Journal(str(tmp_path), "run")
+def folder(tmp_path: pathlib.Path) -> Iterator[plan.Folder]:
+    """An unfinished output folder."""
+    with plan.claimed({"train": str(tmp_path / "unfinished")}, {"command": "test"}) as folders:
+        yield folders["train"]
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def cluster(store_port) -> Iterator[flink.Cluster]:
 
 @pytest.fixture
 def patient_cluster(store_port) -> Iterator[flink.Cluster]:
-    """Like `cluster`, with the restarts that docs/clusters.md advises."""
+    """Like `cluster`, with the restarts that docs/runners.md advises."""
     if missing := engine.engine().missing():
         pytest.skip(missing)
     with flink.running() as started:

@@ -126,9 +126,8 @@ class Cluster:
         return [
             "--runner=FlinkRunner",
             f"--flink_master={self.address}",
-            f"--flink_version={engine_lib.FLINK_VERSION}",
+            "--flink_submit_uber_jar",
             f"--flink_job_server_jar={self.engine.job_server}",
-            "--job_server_jvm_properties=-Xmx384m",
             "--environment_type=EXTERNAL",
             f"--environment_config={_POOL}:{self.pool_port}",
             "--sdk_worker_parallelism=1",

@@ -40,3 +40,8 @@ def test_examples_of_vectors_are_the_bytes_of_protobuf(line, num_tokens, dtype):
     features |= {"tokens": tokens, "vectors": [vectors.tobytes()]}
     assert wire.encode_vectors(line, tokens, vectors) == example(**features)
     assert wire.encode_vectors(line, tokens, vectors, b"a name") == example(**features, id=[b"a name"])
+    for name in (b"", b"a name"):
+        record = wire.decode_vectors(wire.encode_vectors(line, tokens, vectors, name))
+        assert (record.line, record.tokens, record.identifier) == (line, tokens, name)
+        assert record.vectors.dtype == dtype
+        np.testing.assert_array_equal(record.vectors, vectors)

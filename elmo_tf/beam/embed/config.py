@@ -3,8 +3,9 @@
 import dataclasses
 
 from elmo_tf import embedder
-from elmo_tf.beam.text import job_config, sentences
-from elmo_tf.beam.text.job_config import Path, require
+from elmo_tf.beam import job_config
+from elmo_tf.beam.job_config import Path, require
+from elmo_tf.corpus import sentences
 from elmo_tf.savedmodel import contract
 
 FORMATS = ("hdf5", "tfrecord", "npy")
@@ -15,7 +16,8 @@ DTYPES = ("float32", "float16")
 class EmbedConfig(job_config.JobConfig):
     """What to embed, and how. `output` is the HDF5 file or the folder to make."""
 
-    savedmodel: Path  # an exported model (local or remote), a folder of published files, or a published name
+    model: Path  # an exported model (local or remote), a folder of published files, or a published name
+    tokenizer: str | None = None  # one of tokenizers.TOKENIZERS; None: the model's own
     format: str = "hdf5"  # in the layout of bilm-tf and AllenNLP, tfrecord, or npy: one matrix, for which see `pool`
     layers: embedder.Layers = "all"  # one of contract.LAYERS, or a layer's number
     pool: str | None = None  # one vector per line, the "mean" or "max" over its tokens; None: one per token
@@ -23,7 +25,7 @@ class EmbedConfig(job_config.JobConfig):
     dtype: str = "float32"  # of the values
     precision: str = "float32"  # of the model's matrix products, one of contract.PRECISIONS
     batch_tokens: int = embedder.BATCH_TOKENS  # tokens per batch of sentences of similar length
-    shards: int | None = None  # TFRecord files to write; None: one per 64 MB of vectors
+    shards: int | None = None  # TFRecord files to write; None: one per 256 MB of vectors
     processes_per_machine: int | None = None  # that share a machine's cores; None: as many as Beam starts there
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from apache_beam.ml.transforms.base import EmbeddingsManager, EmbeddingTypeAdapt
 
 from elmo_tf import embedder
 from elmo_tf.beam.embed.model_handler import ElmoModelHandler
-from elmo_tf.beam.text.job_config import require
+from elmo_tf.beam.job_config import require
 
 
 class ElmoEmbeddings(EmbeddingsManager):

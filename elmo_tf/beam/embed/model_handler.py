@@ -10,9 +10,9 @@ from typing import Any, Literal
 from apache_beam.ml.inference.base import ModelHandler, PredictionResult
 
 from elmo_tf import embedder, sources
-from elmo_tf.beam.text import filesystems
-from elmo_tf.beam.text.job_config import require
+from elmo_tf.beam.job_config import require
 from elmo_tf.errors import InputError
+from elmo_tf.files import stores
 from elmo_tf.savedmodel import contract, finding
 
 
@@ -104,12 +104,12 @@ def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
     Yields:
         the local path, and `savedmodel`, or the version's folder in it that was copied.
     """
-    if filesystems.is_local(savedmodel):
+    if stores.is_local(savedmodel):
         yield savedmodel, savedmodel
         return
-    filesystems.check_folder(savedmodel)
+    stores.check_folder(savedmodel)
     folder = savedmodel.rstrip("/") + "/"
-    files = {found.path.removeprefix(folder): found.path for found in filesystems.match(folder + "**")}
+    files = {path.removeprefix(folder): path for path in stores.match(folder + "**")}
     # Stores have objects that stand for folders.
     files = {name: path for name, path in files.items() if name and not name.endswith("/")}
     source = savedmodel
@@ -126,7 +126,7 @@ def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
             raise InputError(savedmodel, "files in the model's folder", f"one outside: {path}")
     with tempfile.TemporaryDirectory(prefix="elmo-tf-") as copy:
         for name, path in files.items():
-            place = pathlib.Path(copy, name)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            filesystems.fetch(path, place)
+            target = pathlib.Path(copy, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            stores.fetch(path, target)
         yield copy, source

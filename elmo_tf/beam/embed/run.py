@@ -1,29 +1,37 @@
-"""Corpus to vectors: numbers its sentences, then embeds them, into an HDF5 file, TFRecord shards or a matrix.
+"""Corpus to vectors: numbers its sentences, then embeds them, into TFRecord shards, an HDF5 file or a matrix.
 
-    elmo-tf embed --savedmodel savedmodels/mine --input corpus.txt.gz --output vectors.hdf5
+    elmo-tf embed --model savedmodels/mine --input corpus.txt.gz --output vectors.hdf5
 
 The same text, options and number of threads give the same bytes with every runner, and after any number of kills.
 """
 
 import dataclasses
+import json
 import logging
 import os
+import shutil
 import time
 from collections.abc import Callable
 from typing import Any
 
+import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import elmo_tf
 from elmo_tf import embedder, sources
-from elmo_tf.beam.embed import embed_step, job, model_handler
+from elmo_tf.beam import corpus_tasks, failures, job_config, plan, progress, report, runners
+from elmo_tf.beam.embed import assembly, embed_task, info, model_handler, numbering
 from elmo_tf.beam.embed.config import EmbedConfig
-from elmo_tf.beam.running import journal, runner_options
-from elmo_tf.beam.text import filesystems, job_config
-from elmo_tf.beam.text.job_config import require
+from elmo_tf.beam.job_config import require
+from elmo_tf.corpus import corpora
 from elmo_tf.errors import InputError
+from elmo_tf.files import staging, stores
 from elmo_tf.files.progress import counted
+from elmo_tf.records import record_folder
 
+_SHARD_BYTES = 256 << 20  # of vectors, when --shards is not given
+_SHARD_TOKENS = 1 << 19  # of text, when a line has one vector
+_TOKEN_BYTES = {"characters": 1}  # of text, roughly; 5 with other tokenizers
 _log = logging.getLogger("elmo_tf")
 
 
@@ -43,67 +51,157 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
             unfinished output.
         OSError: if reading or writing fails or a worker process dies. The same configuration resumes.
     """
-    beam_options, unknown = runner_options.parse(config.beam)
-    config = dataclasses.replace(config, output=job_config.real_path(config.output))
-    _check(config)
-    with (
-        runner_options.connected(beam_options, unknown, embed_step.__name__, load_tensorflow),
-        model_handler.on_this_machine(config.savedmodel) as (path, remote),
-    ):
-        model = sources.find(path)
-        stays = "an exported model or published files, which do not change; export the workdir first"
-        require(path, not isinstance(model, sources.Workdir), stays, "a workdir")
-        model = model.with_precision(config.precision)
-        embedder.check_layers(config.layers, model.num_layers)
-        savedmodel = model.name if filesystems.is_local(remote) else remote
-        return _run(config, model, savedmodel, beam_options)
-
-
-def _run(config: EmbedConfig, model: sources.Source, savedmodel: str, beam_options: PipelineOptions) -> dict[str, Any]:
     start = time.monotonic()
-    folder = config.folder
-    corpus = job_config.corpus(config.input, [folder])
-    sha256 = model.sha256()
-    plan = {
-        **config.asked("savedmodel", "processes_per_machine"),
-        **journal.plan_input(corpus),
-        "savedmodel": sha256,
+    beam_options = runners.parse(config.beam)
+    config = dataclasses.replace(config, output=_output_path(config))
+    plan.check(config.folder)
+    source, model, sha256 = _find_model(config)
+    config = dataclasses.replace(config, tokenizer=config.tokenizer or source.tokenizer)
+    is_own = config.tokenizer == source.tokenizer
+    split = f"its tokenizer {config.tokenizer}" if is_own else f"{config.tokenizer}, not by its own {source.tokenizer}"
+    settings = _settings(config, source, model, beam_options)
+    corpus = job_config.corpus(config.input, [config.folder], config.tokenizer)
+    size = sum(file.text_size for file in corpus)
+    num_shards = config.shards or _num_shards(settings.layout, size, config.tokenizer)
+    asked = {
+        "command": "embed",
+        **config.asked("processes_per_machine"),
+        "shards": num_shards,
+        "model": sha256,
         "version": elmo_tf.__version__,
-        **({"chunks": "of tokens and lines"} if config.pool else {}),
+        "input": corpus,
     }
-    _check_plan(folder, plan)
-    with journal.unfinished([folder], plan, beam_options) as notes:
-        _log.info("embedding %s with %s", counted(len(corpus), "file"), savedmodel)
-        if model.tokenizer != config.tokenizer:
-            text = "warning: this text is split by the tokenizer %s, but the model's signature default uses %s"
-            _log.warning(text, config.tokenizer, model.tokenizer)
-        about = job.Job(notes, model, savedmodel, sha256, config, beam_options).run(corpus)
-    if config.format == "hdf5":
-        journal.discard(folder)
-    _log.info("%s", job.summary(about, config.output, time.monotonic() - start))
+    with (
+        runners.connected(beam_options, embed_task.__name__, load_tensorflow) as pipeline,
+        plan.claimed({"vectors": config.folder}, asked) as folders,
+    ):
+        folder = folders["vectors"]
+        _log.info("embedding %s with %s; text is split by %s", counted(len(corpus), "file"), model, split)
+        _check_room(folder, settings.layout, size, config)
+        build(pipeline, config, folder, settings, corpus, num_shards, sha256)
+        last = record_folder.MARKER_FILE if config.format == "tfrecord" else record_folder.INFO_FILE
+        with progress.watched(folder, size, num_shards):
+            runners.run(pipeline, folder, last)
+        about = json.loads(stores.read(folder.file(record_folder.INFO_FILE)))
+        _assemble(config, folder, about, settings.layout)
+    _log.info("%s", info.summary(about, config.output, time.monotonic() - start))
     return about
 
 
-def _check(config: EmbedConfig) -> None:
-    """Raises `InputError` for what can be checked before any work."""
-    config.settings()
+def _find_model(config: EmbedConfig) -> tuple[sources.Source, str, str]:
+    """Returns the model, where workers find it, and its checksum; raises `InputError` if it cannot be used."""
+    with model_handler.on_this_machine(config.model) as (path, remote):
+        source = sources.find(path)
+        stays = "an exported model or published files, which do not change; export the workdir first"
+        require(path, not isinstance(source, sources.Workdir), stays, "a workdir")
+        source = source.with_precision(config.precision)
+        embedder.check_layers(config.layers, source.num_layers)
+        return source, source.name if stores.is_local(remote) else remote, source.sha256()
+
+
+def _settings(
+    config: EmbedConfig, source: sources.Source, model: str, beam_options: PipelineOptions
+) -> embed_task.Settings:
+    layout = embed_task.Layout(source.shape(config.layers), config.dtype, config.pool)
+    num_processes = config.processes_per_machine
+    if num_processes is None:
+        num_processes = runners.processes_per_machine(beam_options)
+    return embed_task.Settings(
+        config.settings(), model, config.layers, layout, config.batch_tokens, num_processes, config.precision
+    )
+
+
+def _output_path(config: EmbedConfig) -> str:
+    """Returns an absolute path; raises `InputError` if nothing can be written there."""
+    output = config.output
+    if config.format != "hdf5":
+        return job_config.output_path(output)
+    local = "a local path for HDF5 (the format tfrecord can be written to object stores)"
+    require(output, stores.is_local(output), local, "a remote one")
+    staging.check_link(output)
+    if os.path.lexists(output):
+        kind = "a folder" if os.path.isdir(output) else "a link" if os.path.islink(output) else "a file"
+        raise InputError(output, f"is {kind} already; delete it to start again")
+    return os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(output))), os.path.basename(output))
+
+
+def _num_shards(layout: embed_task.Layout, size: int, tokenizer: str) -> int:
+    num_tokens = size // _TOKEN_BYTES.get(tokenizer, 5)
+    return -(-num_tokens // _SHARD_TOKENS if layout.pool else -layout.size(0, num_tokens) // _SHARD_BYTES) or 1
+
+
+def _check_room(folder: plan.Folder, layout: embed_task.Layout, size: int, config: EmbedConfig) -> None:
+    """Logs roughly how large the vectors will be, and warns if the disk cannot hold them."""
+    num_tokens = size // _TOKEN_BYTES.get(config.tokenizer, 5)
+    needed = layout.size(num_tokens // 20, num_tokens) * (1 if config.format == "tfrecord" else 2)
+    _log.info("about %s tokens, for which the disk needs %s", f"{num_tokens:,}", report.megabytes(needed))
+    if stores.is_local(folder.path) and needed > (free := shutil.disk_usage(folder.path).free):
+        _log.warning("warning: the disk has room for only %s", report.megabytes(free))
+
+
+def build(
+    pipeline: beam.Pipeline,
+    config: EmbedConfig,
+    folder: plan.Folder,
+    settings: embed_task.Settings,
+    corpus: list[corpora.TextFile],
+    num_shards: int,
+    sha256: str,
+) -> None:
+    """Adds the job to a pipeline: tasks, the number of each task's first line as a side input, shards, `info.json`."""
+    stops, packed = runners.is_local(pipeline.options), corpus_tasks.PackedCorpus(corpus)
+    tasks = pipeline | "Tasks" >> corpus_tasks.make_tasks(packed, corpora.plan_in_order, num_shards)
+    numbered = beam.pvalue.AsSingleton(
+        tasks | "Number" >> numbering.number_lines(folder, stops, num_shards, settings.text, config.format == "hdf5")
+    )
+    written = tasks | "Embed" >> beam.ParDo(embed_task.EmbedTask(folder, stops, settings, num_shards), numbered)
+    finish = _Finish(folder, stops, config, settings, packed, num_shards, sha256)
+    _ = written | "ListShards" >> beam.combiners.ToList() | "Finish" >> beam.ParDo(finish, numbered)
+
+
+class _Finish(failures.TaskFn):
+    """The sizes of all shards -> nothing; `info.json` is written, and the marker of a folder of shards."""
+
+    phase = 3
+
+    def __init__(
+        self,
+        folder: plan.Folder,
+        stops: bool,
+        config: EmbedConfig,
+        settings: embed_task.Settings,
+        corpus: corpus_tasks.PackedCorpus,
+        num_shards: int,
+        sha256: str,
+    ):
+        super().__init__(folder, stops)
+        self._config, self._settings, self._corpus = config, settings, corpus
+        self._num_shards, self._sha256 = num_shards, sha256
+
+    def do(self, written: list[tuple[int, int]], numbered: numbering.Numbered) -> tuple[()]:
+        sizes = dict(written)
+        if len(sizes) < self._num_shards:
+            return ()
+        corpora.check_unchanged(self._corpus.files())
+        about = info.describe(self._config, self._settings, numbered, sizes, self._sha256)
+        content = json.dumps(about, indent=1).encode() + b"\n"
+        self._folder.write(record_folder.INFO_FILE, content)
+        if self._config.format == "tfrecord":
+            self._folder.finish()
+        return ()
+
+
+def _assemble(config: EmbedConfig, folder: plan.Folder, about: dict[str, Any], layout: embed_task.Layout) -> None:
+    """Makes the output of formats that are one file, and takes the shards out of `about`."""
+    if config.format == "tfrecord":
+        return
+    shards = [folder.file(shard["name"]) for shard in about.pop("shards")]
     if config.format == "hdf5":
-        output = config.output
-        local = "a local path for HDF5 (the format tfrecord can be written to object stores)"
-        require(output, filesystems.is_local(output), local, "a remote one")
-        found = "a folder" if os.path.isdir(output) else "one; delete it to start again"
-        require(output, not os.path.lexists(output), "a file that does not exist yet", found)
-    journal.check(config.folder)
-
-
-def _check_plan(folder: str, plan: dict[str, Any]) -> None:
-    """Raises `InputError` if another command began to write the folder, which may hold hours of work."""
-    stored = journal.plan_of(folder)
-    different = [
-        f"another {name}" if name in ("input", "savedmodel") else f"{name} {stored.get(name)}, now {value}"
-        for name, value in plan.items()
-        if stored and stored.get(name) != value
-    ]
-    if different:
-        found = f"other options: {'; '.join(different)}. Run that command to resume, or delete {folder}"
-        raise InputError(folder, "the command that began it", found)
+        assembly.write_hdf5(folder, shards, config.output, about)
+        plan.discard(folder)
+        return
+    assembly.write_matrix(folder, shards, about["lines"], layout)
+    about["bytes"] = layout.size(about["lines"], about["tokens"])
+    folder.write(record_folder.INFO_FILE, json.dumps(about, indent=1).encode() + b"\n")
+    folder.finish()
+    stores.delete(shards)

@@ -2,8 +2,9 @@
 
 import dataclasses
 
-from elmo_tf.beam.text import job_config, sentences
-from elmo_tf.beam.text.job_config import Path, require
+from elmo_tf.beam import job_config
+from elmo_tf.beam.job_config import Path, require
+from elmo_tf.corpus import sentences
 from elmo_tf.text import vocabulary
 
 HELDOUT_FRACTION = 0.01
@@ -11,7 +12,7 @@ HELDOUT_FRACTION = 0.01
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PreprocessConfig(job_config.JobConfig):
-    """What to preprocess, and how. `output` is the folder to make; the same configuration resumes a killed run."""
+    """What to preprocess, and how. `output` is the folder to make."""
 
     vocab: Path | None = None  # use this vocabulary instead of counting the words of the text
     min_count: int | None = None  # leave out words that occur less often; None: 1

@@ -1,4 +1,4 @@
-"""Text to a vocabulary, as Beam transforms."""
+"""Words to a vocabulary: counted bundle by bundle, added part by part."""
 
 import collections
 import itertools
@@ -9,92 +9,110 @@ from typing import NamedTuple
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 
-from elmo_tf.beam.running import task_progress
-from elmo_tf.beam.running.journal import Journal, Result
-from elmo_tf.beam.text import corpora, filesystems, sentences
-from elmo_tf.files.json_file import Count
-from elmo_tf.records import record_folder
+from elmo_tf.beam import failures, plan
+from elmo_tf.beam.progress import TaskProgress
+from elmo_tf.corpus import corpora, sentences
+from elmo_tf.errors import InputError
 from elmo_tf.text import vocabulary
 
-PHASE = "count"
-VOCABULARY = "vocabulary"  # the phase of its result in the journal
 _PARTS = 32  # the words are divided into this many, so that no worker has to add the counts of all
+_FAILED = -1  # the part of a task that failed
 _MOST_DISTINCT = 2_000_000  # words that a worker counts before it emits the counts, some 250 MB
 
 
-class Counted(Result):
-    """What was counted for a vocabulary."""
+class Counted(NamedTuple):
+    """A vocabulary on its way to the tasks, as one blob."""
 
-    types: Count  # distinct words
-    most: Count  # occurrences of the most frequent word
+    content: bytes  # of its file; empty if a task has failed
+    types: int | None = None  # distinct words; None if they were not counted
+    most: int = 0  # occurrences of the most frequent word
 
 
 class _Part(NamedTuple):
     """Words, each of them in this part only."""
 
+    number: int
     lines: bytes  # of those that are frequent enough, with their counts
     types: int
     most: int
 
 
-class CountTask(beam.DoFn):
-    """`corpora.Task` -> `(part, lines)`: lines of words and their counts in the training split.
+class _Counter:
+    """The counts of a bundle, as lines of words and counts.
 
-    A word is usually in one line per bundle. If each word were an element, passing them through Beam's shuffle would
-    take as long as counting them.
+    If each word were an element, passing them through Beam's shuffle would take as long as counting them.
     """
 
-    def __init__(self, journal: Journal, settings: sentences.Settings):
-        self._journal, self._settings = journal, settings
+    def __init__(self) -> None:
+        self._counts: collections.Counter = collections.Counter()
+
+    def add(self, words: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+        """Counts words; yields `(part, lines)` when there are too many for memory."""
+        self._counts.update(words)
+        if len(self._counts) >= _MOST_DISTINCT:
+            yield from self.emit()
+
+    def emit(self) -> Iterator[tuple[int, bytes]]:
+        """Yields what is counted so far, and forgets it."""
+        lines = collections.defaultdict(list)
+        for word, count in self._counts.items():
+            lines[zlib.crc32(word) % _PARTS].append(b"%s %d\n" % (word, count))
+        self._counts.clear()
+        for part, counted in lines.items():
+            yield part, b"".join(counted)
+
+
+class CountTask(failures.TaskFn):
+    """`corpora.Task` -> `(part, lines)` of the words in the training split."""
+
+    failed = ((_FAILED, b""),)
+
+    def __init__(self, folder: plan.Folder, stops: bool, settings: sentences.Settings):
+        super().__init__(folder, stops)
+        self._settings = settings
 
     def setup(self) -> None:
         self._reader = sentences.Reader(self._settings)
 
     def start_bundle(self) -> None:
-        self._counts = collections.Counter()
+        self._counter = _Counter()
 
-    def process(self, task: corpora.Task) -> Iterator[tuple[int, bytes]]:
-        progress = task_progress.TaskProgress(self._journal, PHASE)
+    def do(self, task: corpora.Task) -> Iterator[tuple[int, bytes]]:
+        progress = TaskProgress(self._folder, "counting")
         for batch in self._reader.read(task):
             words = list(itertools.chain.from_iterable(self._settings.split(batch.sentences)[sentences.TRAIN]))
-            self._counts.update(words)
+            yield from self._counter.add(words)
             progress.add(batch.size, len(batch.sentences), len(words))
-            if len(self._counts) >= _MOST_DISTINCT:
-                yield from _by_part(self._counts)
-                self._counts.clear()
         progress.write()
 
     def finish_bundle(self) -> Iterator:
-        yield from map(GlobalWindows.windowed_value, _by_part(self._counts))
+        yield from map(GlobalWindows.windowed_value, self._counter.emit())
+
+
+class CountSentence(beam.DoFn):
+    """Tokens of a sentence -> `(part, lines)`."""
+
+    def start_bundle(self) -> None:
+        self._counter = _Counter()
+
+    @beam.typehints.no_annotations
+    def process(self, words: list[bytes]) -> Iterator[tuple[int, bytes]]:
+        yield from self._counter.add(words)
+
+    def finish_bundle(self) -> Iterator:
+        yield from map(GlobalWindows.windowed_value, self._counter.emit())
 
 
 @beam.ptransform_fn
-def write_vocabulary(
-    tasks: beam.PCollection, journal: Journal, settings: sentences.Settings, min_count: int, max_size: int | None
-) -> beam.PCollection:
-    """`corpora.Task`s -> a vocabulary of the training split in the journal, and the result `Counted`."""
+def add_up(lines: beam.PCollection, min_count: int, max_size: int | None) -> beam.PCollection:
+    """`(part, lines)` -> one `Counted`."""
     return (
-        tasks
-        | "CountWords" >> beam.ParDo(CountTask(journal, settings))
+        lines
         | "GroupParts" >> beam.GroupByKey()
         | "AddCounts" >> beam.Map(_add, min_count)
         | "ListParts" >> beam.combiners.ToList()
-        | "WriteVocabulary" >> beam.Map(_write, journal, max_size)
+        | "MakeVocabulary" >> beam.Map(_make, min_count, max_size)
     )
-
-
-def path(journal: Journal) -> str:
-    """Returns the path of the vocabulary."""
-    return journal.path(record_folder.VOCABULARY_FILE)
-
-
-def _by_part(counts: collections.Counter) -> Iterator[tuple[int, bytes]]:
-    """Yields the lines of each part that has words."""
-    lines = collections.defaultdict(list)
-    for word, count in counts.items():
-        lines[zlib.crc32(word) % _PARTS].append(b"%s %d\n" % (word, count))
-    for part, found in lines.items():
-        yield part, b"".join(found)
 
 
 def _read(lines: bytes) -> Iterator[tuple[bytes, int]]:
@@ -103,18 +121,25 @@ def _read(lines: bytes) -> Iterator[tuple[bytes, int]]:
 
 @beam.typehints.no_annotations
 def _add(grouped: tuple[int, Iterable[bytes]], min_count: int) -> _Part:
-    totals = collections.Counter()
+    totals: collections.Counter = collections.Counter()
     for word, count in itertools.chain.from_iterable(map(_read, grouped[1])):
         totals[word] += count
     lines = b"".join(b"%s %d\n" % (word, count) for word, count in totals.items() if count >= min_count)
-    return _Part(lines, len(totals), max(totals.values()))
+    return _Part(grouped[0], lines, len(totals), max(totals.values(), default=0))
 
 
 @beam.typehints.no_annotations
-def _write(parts: list[_Part], journal: Journal, max_size: int | None) -> None:
+def _make(parts: list[_Part], min_count: int, max_size: int | None) -> Counted:
+    if any(part.number == _FAILED for part in parts):
+        return Counted(b"")
     counts = itertools.chain.from_iterable(_read(part.lines) for part in parts)
     content = vocabulary.from_counts(counts, max_size=max_size).to_bytes()
-    filesystems.write(path(journal), content)
-    most = max((part.most for part in parts), default=0)
-    types = sum(part.types for part in parts)
-    journal.done(VOCABULARY, 0, Counted(files={path(journal): len(content)}, types=types, most=most))
+    types, most = sum(part.types for part in parts), max((part.most for part in parts), default=0)
+    return Counted(content, types, most)
+
+
+def check(counted: Counted, min_count: int) -> None:
+    """Raises `InputError` if no word was frequent enough."""
+    if counted.types and counted.content.count(b"\n") == len(vocabulary.SPECIAL_TOKENS):
+        expected = f"at most {counted.most}, the count of the most frequent word"
+        raise InputError("min_count", expected, min_count)

@@ -1,16 +1,16 @@
-"""The contents of `info.json`, which are the same for every run of the same command."""
+"""The contents of `info.json`, which are the same for every run of the same command, and the final report."""
 
+import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from elmo_tf.beam.preprocess import shards
+from elmo_tf.beam import report
+from elmo_tf.beam.job_config import require
 from elmo_tf.beam.preprocess.config import PreprocessConfig
-from elmo_tf.beam.running import report
-from elmo_tf.beam.running.journal import Result
-from elmo_tf.beam.text import corpora, sentences
+from elmo_tf.beam.preprocess.counts import Counted
+from elmo_tf.corpus import corpora, sentences
 from elmo_tf.files.progress import counted
-from elmo_tf.records import record_folder
 from elmo_tf.text import char_ids, vocabulary
 
 _ROWS = ("", "folder", "sentences", "tokens", "unknown", "cut at 48 bytes", "like <S> or </S>", "records")
@@ -18,17 +18,15 @@ _ROWS = ("", "folder", "sentences", "tokens", "unknown", "cut at 48 bytes", "lik
 
 def describe(
     config: PreprocessConfig,
-    settings: sentences.Settings,
     corpus: list[corpora.TextFile],
-    words: vocabulary.Vocabulary,
-    types: int | None,
-    read: Iterable[Result],
+    words: Counted,
+    irregular: Iterable[Mapping[str, int]],
 ) -> dict[str, Any]:
     """Returns the part of `info.json` that both splits share.
 
-    `types` is the number of distinct words of the training split, None if they were not counted; `read` are the results
-    of the tasks that read the text.
+    `irregular` has how often each rule for irregular text applied, for each task that read the text.
     """
+    settings = config.settings()
     return {
         "seed": settings.seed,
         "tokenizer": settings.tokenizer,
@@ -36,12 +34,10 @@ def describe(
         "shuffled": config.shuffle,
         "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
         "heldout_fraction": settings.heldout_fraction,
-        "irregular": report.irregular(read, sentences.rules(settings)),
+        "irregular": report.irregular(irregular, sentences.rules(settings)),
         "inputs": [{"name": os.path.basename(file.path), "bytes": file.size} for file in corpus],
         "vocabulary": {
-            "size": len(words),
-            "types": types,
-            "sha256": words.sha256(),
+            **describe_vocabulary(words),
             "source": os.path.basename(config.vocab) if config.vocab else "counted",
             "min_count": None if config.vocab else config.min_count or 1,
             "max_vocab": config.max_vocab,
@@ -50,25 +46,27 @@ def describe(
     }
 
 
-def of_split(split: str, written: Iterable[shards.Statistics], about: dict[str, Any]) -> dict[str, Any]:
-    """Returns the `info.json` of a split, given the statistics of all shards and what both splits share."""
-    ours = sorted((shard for shard in written if shard.split == split), key=lambda shard: shard.number)
-    described = [
-        {
-            "name": os.path.basename(shard.path),
-            **{name: shard.counts[name] for name in ("sentences", "tokens", "bytes")},
-            "sha256": shard.sha256,
-        }
-        for shard in ours
-    ]
-    totals = {name: sum(shard.counts[name] for shard in ours) for name in shards.COUNTED}
-    return {"format_version": record_folder.FORMAT_VERSION, "split": split, **totals, **about, "shards": described}
+def describe_vocabulary(words: Counted) -> dict[str, Any]:
+    """Returns what `info.json` says of every vocabulary."""
+    sha256 = hashlib.sha256(words.content).hexdigest()
+    return {"size": words.content.count(b"\n"), "types": words.types, "sha256": sha256}
+
+
+def check_splits(infos: dict[str, dict[str, Any]]) -> None:
+    """Raises `InputError` if a split is empty."""
+    total = sum(about["sentences"] for about in infos.values())
+    applied = report.describe_irregular(infos[sentences.TRAIN]["irregular"], in_lines=False)
+    require("input", total > 0, "text", f"no words; {applied}")
+    for split, about in infos.items():
+        side = "held out" if split == sentences.HELDOUT else "left for training"
+        expected = "a fraction that leaves sentences in both splits"
+        require("heldout_fraction", about["sentences"] > 0, expected, f"none of {total:,} sentences {side}")
 
 
 def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: float) -> str:
     """Returns the final report, given each split's `info.json` and folder, in the same order."""
     first = infos[sentences.TRAIN]
-    words, total = first["vocabulary"], sum(one["tokens"] for one in infos.values())
+    words, total = first["vocabulary"], sum(about["tokens"] for about in infos.values())
     types = "" if words["types"] is None else f" of {words['types']:,} in the text"
     columns = [
         (

@@ -8,21 +8,23 @@ The same input, options and seed give the same bytes with every runner and numbe
 import collections
 import dataclasses
 import itertools
+import json
 import logging
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+import zlib
+from collections.abc import Callable
+from typing import Any
 
-from apache_beam.options.pipeline_options import PipelineOptions
+import apache_beam as beam
 
 import elmo_tf
+from elmo_tf.beam import corpus_tasks, failures, job_config, plan, progress, report, runners
+from elmo_tf.beam.job_config import require
 from elmo_tf.beam.preprocess import counts, info, shards, shuffle
 from elmo_tf.beam.preprocess.config import PreprocessConfig
-from elmo_tf.beam.running import do_once, journal, report, runner_options
-from elmo_tf.beam.running.journal import Result
-from elmo_tf.beam.text import corpora, filesystems, job_config, sentences
-from elmo_tf.beam.text.job_config import require
+from elmo_tf.corpus import corpora, sentences
 from elmo_tf.errors import InputError
+from elmo_tf.files import stores
 from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
@@ -45,108 +47,125 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
 
     Raises:
         InputError: naming the field of `config` or the file that cannot be used; nothing is written then.
-        OSError: if reading or writing fails or a worker process dies. The same configuration resumes.
+        OSError: if reading or writing fails or a worker process dies.
     """
-    beam_options, unknown = runner_options.parse(config.beam)
-    heldout = config.heldout and job_config.real_path(config.heldout)
-    config = dataclasses.replace(config, output=job_config.real_path(config.output), heldout=heldout)
-    settings = config.settings()
-    for folder in config.folders.values():
-        journal.check(folder)
-        is_embeds = "savedmodel" in (journal.plan_of(folder) or {})
-        require(folder, not is_embeds, "no unfinished folder of elmo-tf embed", "one")
-    if heldout:
-        one, other = f"{config.output}/", f"{heldout}/"
-        separate = not one.startswith(other) and not other.startswith(one)
-        require("heldout", separate, "a folder that neither contains the output nor is inside it", heldout)
-    tokenizes = load_tensorflow if config.tokenizer == "unicode" else None
-    with runner_options.connected(beam_options, unknown, __name__, tokenizes):
-        return _run(config, settings, beam_options)
-
-
-def _run(config: PreprocessConfig, settings: sentences.Settings, beam_options: PipelineOptions) -> dict[str, Any]:
     start = time.monotonic()
+    beam_options = runners.parse(config.beam)
+    heldout = config.heldout and job_config.output_path(config.heldout)
+    config = dataclasses.replace(config, output=job_config.output_path(config.output), heldout=heldout)
+    for folder in config.folders.values():
+        plan.check(folder)
+    if heldout:
+        train, other = f"{config.output}/", f"{heldout}/"
+        separate = not train.startswith(other) and not other.startswith(train)
+        require("heldout", separate, "a folder that neither contains the output nor is inside it", heldout)
+    settings = config.settings()
     given = _read_vocabulary(config.vocab) if config.vocab else None
-    folders = config.folders
-    corpus = job_config.corpus(config.input, folders.values())
+    corpus = job_config.corpus(config.input, config.folders.values(), config.tokenizer)
     size = sum(file.text_size for file in corpus)
-    num_shards = config.shards or -(-size // _SHARD_BYTES) or 1
-    tasks = corpora.plan(corpus, num_shards)
+    config = dataclasses.replace(config, shards=config.shards or -(-size // _SHARD_BYTES) or 1)
+    tasks = corpora.plan(corpus, config.shards)
     if given:
         _check_order(given, tasks, settings, config.vocab)
-    plan = {
-        "arguments": {**config.asked("vocab"), "heldout": config.heldout is not None},
+    about = {
+        "command": "preprocess",
+        **config.asked("vocab"),
+        "heldout": heldout is not None,
         "vocabulary": given and given.sha256(),
         "version": elmo_tf.__version__,
-        **journal.plan_input(corpus),
+        "input": corpus,
     }
-    with journal.unfinished([*folders.values()], plan, beam_options) as notes:
+    tokenizes = load_tensorflow if config.tokenizer == "unicode" else None
+    with (
+        runners.connected(beam_options, __name__, tokenizes) as pipeline,
+        plan.claimed(config.folders, about) as folders,
+    ):
         guess = "" if all(file.is_divisible for file in corpus) else "about "
         _log.info("reading %s, %s%s of text", counted(len(corpus), "file"), guess, report.megabytes(size))
-        output = shards.Output(notes, folders, settings, num_shards)
-        # The order of the sentences needs a plan of all files, which is made again on a worker.
-        reading = do_once.Tasks(lambda: corpora.plan(notes.corpus(), num_shards), len(tasks), size)
-        work = _Job(output, reading, beam_options)
-        words, types = (given, None) if given else work.count(config.min_count or 1, config.max_vocab)
-        # The next phases and readers of the records need it.
-        for folder in folders.values():
-            filesystems.write(filesystems.join(folder, record_folder.VOCABULARY_FILE), words.to_bytes())
-        read, written = work.shuffle() if config.shuffle else work.write()
-        shared = info.describe(config, settings, corpus, words, types, read)
-        statistics = [shard for result in written for shard in result.shards]
-        infos = {split: info.of_split(split, statistics, shared) for split in folders}
-        _check_splits(infos)
-        for split, folder in folders.items():
-            filesystems.write_json(filesystems.join(folder, record_folder.INFO_FILE), infos[split])
-    _log.info("%s", info.summary(infos, folders.values(), time.monotonic() - start))
+        output = shards.Output(folders, settings, config.shards, config.min_count or 1)
+        build(pipeline, config, output, corpus, len(tasks), given and given.to_bytes())
+        with progress.watched(output.folder, size, config.shards):
+            runners.run(pipeline, output.folder)
+        infos = {
+            split: json.loads(stores.read(folder.file(record_folder.INFO_FILE))) for split, folder in folders.items()
+        }
+    _log.info("%s", info.summary(infos, config.folders.values(), time.monotonic() - start))
     return infos[sentences.TRAIN]
 
 
-class _Job(NamedTuple):
-    """The pipelines, one after the other; each leaves its results in the journal."""
+def build(
+    pipeline: beam.Pipeline,
+    config: PreprocessConfig,
+    output: shards.Output,
+    corpus: list[corpora.TextFile],
+    num_tasks: int,
+    given: bytes | None,
+) -> None:
+    """Adds the job to a pipeline: tasks, counts, vocabulary as a side input, shards, the end of the folders."""
+    stops, packed = runners.is_local(pipeline.options), corpus_tasks.PackedCorpus(corpus)
+    tasks = pipeline | "Tasks" >> corpus_tasks.make_tasks(packed, corpora.plan, output.num_shards)
+    if given is None:
+        lines = tasks | "CountWords" >> beam.ParDo(counts.CountTask(output.folder, stops, output.settings))
+        words = lines | "Vocabulary" >> counts.add_up(output.min_count, config.max_vocab)
+    else:
+        packed_words = pipeline | "GivenVocabulary" >> beam.Create([zlib.compress(given)])
+        words = packed_words | "Unpack" >> beam.Map(lambda content: counts.Counted(zlib.decompress(content)))
+    words = beam.pvalue.AsSingleton(words)
+    sides, num_written = [words], num_tasks
+    if not config.shuffle:
+        written = tasks | "WriteShards" >> beam.ParDo(shards.WriteTask(output, stops), words)
+    else:
+        size = sum(file.text_size for file in corpus)
+        num_written = output.num_shards
+        num_buckets = num_written * max(1, -(-size // (num_written * shuffle.BUCKET_BYTES)))
+        scattered = tasks | "Scatter" >> beam.ParDo(shuffle.Scatter(output, stops, num_buckets), words)
+        sides.append(beam.pvalue.AsSingleton(scattered | "ListScattered" >> beam.combiners.ToList()))
+        numbers = pipeline | "Shards" >> beam.Create(range(num_written)) | "SpreadShards" >> beam.Reshuffle()
+        gather = shuffle.Gather(output, stops, num_buckets, num_tasks)
+        written = numbers | "Gather" >> beam.ParDo(gather, sides[-1])
+    finish = _Finish(output, stops, config, packed, num_written)
+    _ = written | "ListShards" >> beam.combiners.ToList() | "Finish" >> beam.ParDo(finish, *sides)
 
-    output: shards.Output
-    tasks: do_once.Tasks  # that read the text
-    beam_options: PipelineOptions
 
-    def count(self, min_count: int, max_size: int | None) -> tuple[vocabulary.Vocabulary, int]:
-        """Returns the vocabulary of the training split, and the number of distinct words counted for it.
+class _Finish(failures.TaskFn):
+    """What all tasks have written -> nothing; the folders are finished, unless a task has failed."""
 
-        Raises:
-            InputError: if no word is frequent enough.
-        """
-        notes = self.output.journal
-        result = notes.result(counts.VOCABULARY, 0, counts.Counted)
-        if not result:
-            counting = counts.write_vocabulary(notes, self.output.settings, min_count, max_size)
-            do_once.run("counting", notes, counts.PHASE, self.tasks, counting, self.beam_options)
-            result = notes.result(counts.VOCABULARY, 0, counts.Counted)
-        path = counts.path(notes)
-        words = vocabulary.from_bytes(filesystems.read(path), path)
-        if result.types and len(words) == len(vocabulary.SPECIAL_TOKENS):
-            expected = f"at most {result.most}, the count of the most frequent word"
-            raise InputError("min_count", expected, min_count)
-        return words, result.types
+    phase = 3
 
-    def write(self) -> tuple[Sequence[Result], Sequence[shards.Written]]:
-        """Writes the shards in the order of the text; returns the results of reading the text and of writing them."""
-        written = do_once.run_step("writing", shards.WriteTask(self.output), self.tasks, self.beam_options)
-        return written, written
+    def __init__(
+        self,
+        output: shards.Output,
+        stops: bool,
+        config: PreprocessConfig,
+        corpus: corpus_tasks.PackedCorpus,
+        num_written: int,
+    ):
+        super().__init__(output.folder, stops)
+        self._output, self._config, self._corpus, self._num_written = output, config, corpus, num_written
 
-    def shuffle(self) -> tuple[Sequence[Result], Sequence[shards.Written]]:
-        """Writes the shards shuffled; returns the same."""
-        num_shards = self.output.num_shards
-        num_buckets = num_shards * max(1, -(-self.tasks.size // (num_shards * shuffle.BUCKET_BYTES)))
-        scatter = shuffle.Scatter(self.output, num_buckets)
-        read = do_once.run_step("shuffling, part 1 of 2:", scatter, self.tasks, self.beam_options)
-        gather, tasks = shuffle.Gather(self.output, num_buckets, len(read)), shuffle.gather_tasks(read, num_shards)
-        return read, do_once.run_step("shuffling, part 2 of 2:", gather, tasks, self.beam_options)
+    def do(
+        self,
+        written: list[tuple[int, bytes]],
+        words: counts.Counted,
+        scattered: list[tuple[int, bytes]] | None = None,
+    ) -> tuple[()]:
+        results, corpus = shards.read_written(written), self._corpus.files()
+        if len(results) < self._num_written:
+            return ()
+        read = results if scattered is None else shards.read_written(scattered)
+        shared = info.describe(self._config, corpus, words, (task.irregular for task in read))
+        infos = {split: shards.info_of_split(split, results, shared) for split in self._output.folders}
+        info.check_splits(infos)
+        corpora.check_unchanged(corpus)
+        for split, folder in self._output.folders.items():
+            shards.finish(folder, words.content, infos[split])
+        return ()
 
 
 def _read_vocabulary(path: str) -> vocabulary.Vocabulary:
-    filesystems.check_store(path)
+    stores.check_store(path)
     try:
-        content = filesystems.read(path)
+        content = stores.read(path)
     except OSError as error:
         raise InputError(path, "a vocabulary", getattr(error.__cause__, "strerror", None) or error) from None
     return vocabulary.from_published(content, path)[0]
@@ -162,13 +181,3 @@ def _check_order(
             for sentence in settings.split(block.sentences)[sentences.TRAIN]:
                 found.update(words.ids(sentence))
     vocabulary.check_order(words, [found[number] for number in range(len(words))], source)
-
-
-def _check_splits(infos: dict[str, dict[str, Any]]) -> None:
-    """Raises `InputError` if a split is empty."""
-    total = sum(about["sentences"] for about in infos.values())
-    require("input", total > 0, "text", f"no words; {report.describe_irregular(infos[sentences.TRAIN]['irregular'])}")
-    for split, about in infos.items():
-        side = "held out" if split == sentences.HELDOUT else "left for training"
-        expected = "a fraction that leaves sentences in both splits"
-        require("heldout_fraction", about["sentences"] > 0, expected, f"none of {total:,} sentences {side}")

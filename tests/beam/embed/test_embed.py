@@ -13,12 +13,12 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf import embedder, sources
-from elmo_tf.beam.embed import job
+from elmo_tf.beam.embed import embed_task, run
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.published import weights as published_weights
 from elmo_tf.records import record_folder
-from elmo_tf.savedmodel import vector_files
+from elmo_tf.savedmodel import checksums, vector_files
 from elmo_tf.workdir.folder import new_workdir
 from tests import checks
 from tests.beam.common import contents, files, irregular
@@ -44,12 +44,12 @@ PRECISION = {"float32": checks.TOLERANCE, "float16": {"rtol": 2**-10, "atol": 2*
 def embedded(savedmodel, tmp_path):
     """Embeds files in this process, `embedded(paths, "--layers=top")`; returns the output."""
 
-    def run(inputs: list[str], *options: str, output: str = "vectors.hdf5") -> pathlib.Path:
+    def embed(inputs: list[str], *options: str, output: str = "vectors.hdf5") -> pathlib.Path:
         path = tmp_path / output
-        jobs.run("embed", ["--savedmodel", str(savedmodel.path), "--input", *inputs, "--output", str(path), *options])
+        jobs.run("embed", ["--model", str(savedmodel.path), "--input", *inputs, "--output", str(path), *options])
         return path
 
-    return run
+    return embed
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_every_line_has_the_vectors_of_its_tokens_in_both_forms(signature, embed
 def test_the_model_computes_in_the_precision_that_is_asked_for(savedmodel, corpus, tmp_path, bfloat16_cpu):
     folder = published_weights.dump(savedmodel.bilm, tmp_path / "files")
     paths, output = corpus("".join(f"{line}\n" for line in LINES if line.split()).encode()), str(tmp_path / "records")
-    options = ["--precision=bfloat16", "--format=tfrecord", "--savedmodel", str(folder), "--output", output]
+    options = ["--precision=bfloat16", "--format=tfrecord", "--model", str(folder), "--output", output]
     jobs.run("embed", [*options, "--input", *paths])
     assert json.loads(pathlib.Path(output, "info.json").read_text())["precision"] == "bfloat16"
     found = [element["vectors"] for element in vector_files.read_tfrecords(output).as_numpy_iterator()]
@@ -138,11 +138,13 @@ def test_a_line_has_one_vector_and_its_identifier_in_every_form(signature, embed
             found = alone(signature, tokens)["layers"]
             wanted[number] = getattr(found if layers == "all" else found.sum(0), pool)(-2)
     folder = embedded(paths, *options, "--format=npy", output="matrix")
-    assert sorted(os.listdir(folder)) == ["_SUCCESS", "ids.txt", "info.json", "vectors.npy"]
+    assert sorted(os.listdir(folder)) == ["_SUCCESS", "ids.txt", "info.json", "sentences.txt", "vectors.npy"]
     matrix = np.load(folder / "vectors.npy")
     assert matrix.dtype == dtype
     np.testing.assert_allclose(matrix, wanted, **PRECISION[dtype])
     assert (folder / "ids.txt").read_bytes().splitlines() == names
+    sentences = (folder / "sentences.txt").read_text().split("\n")[:-1]
+    assert sentences == [b" ".join(line.encode().split()).decode() for line in LINES]
     info = json.loads((folder / "info.json").read_text())
     assert (info["pool"], info["identifiers"], info["lines"], info["bytes"]) == (pool, True, len(LINES), matrix.nbytes)
     with h5py.File(embedded(paths, *options)) as file:
@@ -156,7 +158,8 @@ def test_a_line_has_one_vector_and_its_identifier_in_every_form(signature, embed
 
 
 def test_without_identifiers_rows_have_the_numbers_of_their_lines(embedded, corpus, monkeypatch):
-    monkeypatch.setattr(job, "_CHUNK_TOKENS", 7)
+    monkeypatch.setattr(embed_task, "_GROUP_TOKENS", 7)
+    monkeypatch.setattr(run, "_SHARD_TOKENS", 5)
     folder = embedded(corpus(TEXT, b"a\n"), "--format=npy", "--pool=mean", "--layers=mix", output="matrix")
     assert (folder / "ids.txt").read_text() == "".join(f"{number}\n" for number in range(9))
     matrix = np.load(folder / "vectors.npy")
@@ -169,9 +172,9 @@ def test_without_identifiers_rows_have_the_numbers_of_their_lines(embedded, corp
     [
         (
             b"a\tb\nc\td\na\te\n",
-            r"^input: expected a different identifier for each line, found a second a in line 2 \(counted from 0\)$",
+            r"^input: expected a different identifier .*, found the same in lines 0 and 2 \(counted from 0\)$",
         ),
-        (b"a/b\tb\n", r"^input: expected identifiers that HDF5 takes as names, without / .*, found a/b in line 0 \("),
+        (b"a/b\tb\n", r"^input: expected identifiers that HDF5 takes as names, without / .*, found 'a/b' in .*0.txt$"),
     ],
 )
 def test_identifiers_that_hdf5_does_not_take_are_refused_and_nothing_is_left(embedded, corpus, tmp_path, text, message):
@@ -184,10 +187,11 @@ def test_an_hdf5_file_is_like_that_of_other_tools_and_says_what_it_is(embedded, 
     path = embedded(corpus(TEXT))
     with h5py.File(path) as file:
         kinds = {name: (set(one.attrs), one.chunks, one.dtype) for name, one in file.items()}
-    assert kinds == dict.fromkeys(map(str, range(len(LINES))), (set(), None, np.dtype("<f4")))
+        assert [file[str(number)].attrs["sentence"] for number in (3, 5)] == [LINES[3], ""]
+    assert kinds == dict.fromkeys(map(str, range(len(LINES))), ({"sentence"}, None, np.dtype("<f4")))
     about = described(path)
     assert (about["layers"], about["token_shape"], about["lines"], about["tokens"]) == ("all", [3, 16], 8, 22)
-    assert about["savedmodel_sha256"] == sources.find(savedmodel.path).sha256()
+    assert about["model_sha256"] == sources.find(savedmodel.path).sha256()
     assert about["irregular"]["blank_lines"] == {"count": 2, "rule": "kept as a sentence without tokens"}
 
 
@@ -209,27 +213,47 @@ def test_raw_text_gives_a_number_to_each_of_its_sentences(embedded, corpus):
     assert [len(one) for one in content(path)] == [4, 3, 2]
 
 
-def test_there_are_as_many_shards_as_asked_for_of_about_the_same_size(embedded, corpus):
-    count = 30
+def test_there_are_as_many_shards_as_asked_for_but_for_those_without_lines(embedded, corpus):
     paths = corpus(b"".join(b"word " * (number % 7) + b"\n" for number in range(20)))
-    folder = embedded(paths, "--format=tfrecord", f"--shards={count}", output="records")
-    names = [record_folder.shard_name(number, count) for number in range(count)]
-    assert sorted(os.listdir(folder)) == ["_SUCCESS", "info.json", *names]
-    shards = json.loads((folder / "info.json").read_text())["shards"]
-    assert [shard["bytes"] for shard in shards] == [(folder / shard["name"]).stat().st_size for shard in shards]
-    starts = np.cumsum([0, *(shard["lines"] for shard in shards)])
-    assert [shard["first_line"] for shard in shards] == starts[:-1].tolist()
-    assert starts[-1] == 20
-    assert sum(shard["tokens"] for shard in shards) == 57
-    assert max(shard["tokens"] for shard in shards) < 57 / count + 6
-    assert [element["line"] for element in vector_files.read_tfrecords(folder).as_numpy_iterator()] == list(range(20))
+    for count in (3, 30):
+        folder = embedded(paths, "--format=tfrecord", f"--shards={count}", output=f"records{count}")
+        shards = json.loads((folder / "info.json").read_text())["shards"]
+        assert sorted(os.listdir(folder)) == ["_SUCCESS", "info.json", *(shard["name"] for shard in shards)]
+        assert {shard["name"] for shard in shards} <= {record_folder.shard_name(n, count) for n in range(count)}
+        assert (len(shards) == count) == (count == 3)
+        assert [shard["bytes"] for shard in shards] == [(folder / shard["name"]).stat().st_size for shard in shards]
+        starts = np.cumsum([0, *(shard["lines"] for shard in shards)])
+        assert [shard["first_line"] for shard in shards] == starts[:-1].tolist()
+        assert starts[-1] == 20
+        assert sum(shard["tokens"] for shard in shards) == 57
+        elements = vector_files.read_tfrecords(folder).as_numpy_iterator()
+        assert [element["line"] for element in elements] == list(range(20))
+
+
+def test_text_is_split_by_the_model_unless_an_option_says_otherwise(savedmodel, corpus, tmp_path, caplog):
+    model = shutil.copytree(savedmodel.path, tmp_path / "model")
+    settings = json.loads((model / "assets" / "provenance.json").read_text())
+    settings["tokenizer"] = "characters"
+    (model / "assets" / "provenance.json").write_text(json.dumps(settings))
+    checksums.write(model)
+    given = ["--model", str(model), "--input", *corpus(b"ab c\n"), "--layers=top"]
+    caplog.set_level("INFO", "elmo_tf")
+    for option, tokens, log in (
+        ([], 3, "text is split by its tokenizer characters"),
+        (["--tokenizer=whitespace"], 2, "text is split by whitespace, not by its own characters"),
+    ):
+        output = tmp_path / f"{tokens}.hdf5"
+        jobs.run("embed", [*given, "--output", str(output), *option])
+        assert [len(vectors) for vectors in content(output)] == [tokens]
+        assert log in caplog.text
+        assert described(output)["tokenizer"] == ("characters" if not option else "whitespace")
 
 
 def test_the_vectors_of_a_line_do_not_depend_on_how_the_text_is_cut(embedded, corpus, monkeypatch):
     paths = corpus(b"".join(b"some words of sentence %d\n" % number * (number % 3) for number in range(300)))
     whole = content(embedded(paths))
-    monkeypatch.setattr(job, "_CHUNK_BYTES", 5000)
-    monkeypatch.setattr(job, "_TEXT_BYTES", 1000)
+    monkeypatch.setattr(embed_task, "_GROUP_BYTES", 5000)
+    monkeypatch.setattr(run, "_SHARD_BYTES", 20_000)
     cut = content(embedded(paths, "--batch-tokens=64", output="cut"))
     assert len(whole) == len(cut) == 300
     for one, other in zip(whole, cut, strict=True):
@@ -251,7 +275,7 @@ def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, 
         (shutil.copytree(savedmodel.path, tmp_path / "bad") / "saved_model.pb").write_bytes(b"cut")
     paths = corpus(b"a b\n")
     with pytest.raises(InputError, match=f"(?s){message}"):
-        jobs.run("embed", ["--savedmodel", str(tmp_path / "bad"), "--input", *paths, "--output", str(tmp_path / "out")])
+        jobs.run("embed", ["--model", str(tmp_path / "bad"), "--input", *paths, "--output", str(tmp_path / "out")])
     assert sorted(os.listdir(tmp_path)) == ["bad", "corpus"]
 
 
@@ -259,9 +283,14 @@ def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, 
     ("options", "message"),
     [
         (["--output=gs://bucket/file"], r"^gs://bucket/file: expected a local path for HDF5"),
-        (["--output={there}"], r"/there: expected a file that does not exist yet, found one; delete it"),
-        (["--output={folder}"], r"/folder: expected a file that does not exist yet, found a folder$"),
-        (["--output={folder}", "--format=tfrecord"], r"/folder: expected a folder that does not exist yet, found one$"),
+        (["--output={there}"], r"/there: is a file already; delete it to start again$"),
+        (["--output={folder}"], r"/folder: is a folder already; delete it"),
+        (["--output={link}"], r"/link: a link to a place that does not exist"),
+        (
+            ["--output={link}", "--format=tfrecord"],
+            r"/link: a link to a place that does not exist; ",
+        ),
+        (["--output={folder}", "--format=tfrecord"], r"/folder: already exists, and is not an unfinished output"),
         (["--output={there}/a"], r"there/a.unfinished: expected a folder that can be made, found Not a directory$"),
         (["--input", "{folder}/missing"], r"expected a file, folder or glob "),
         (["--input", "{blank}"], r"^input: expected text, found no words"),
@@ -273,19 +302,13 @@ def test_what_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path
     (tmp_path / "folder").mkdir()
     for name, text in (("there", "a b\n"), ("blank", "\n"), ("folder/file", "")):
         (tmp_path / name).write_text(text)
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     before = sorted(tmp_path.rglob("*"))
-    places = {name: tmp_path / name for name in ("there", "folder", "blank")}
-    given = [f"--savedmodel={savedmodel.path}", f"--input={tmp_path / 'there'}", f"--output={tmp_path / 'out'}"]
+    places = {name: tmp_path / name for name in ("there", "folder", "blank", "link")}
+    given = [f"--model={savedmodel.path}", f"--input={tmp_path / 'there'}", f"--output={tmp_path / 'out'}"]
     with pytest.raises(InputError, match=message):
         jobs.run("embed", [*given, *(option.format(**places) for option in options)])
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_shards_that_would_fill_the_memory_are_refused(embedded, corpus, monkeypatch):
-    monkeypatch.setattr(job, "_MOST_CHUNK_BYTES", 1000)
-    message = r"^shards: expected at least 3, for 2.3 kB of vectors at 1.0 kB each, found 2"
-    with pytest.raises(InputError, match=message):
-        embedded(corpus(b"a b c d\n" * 3), "--format=tfrecord", "--shards=2", output="records")
 
 
 @pytest.mark.slow
@@ -295,7 +318,5 @@ def test_text_model_and_vectors_may_all_be_in_a_store(savedmodel, embedded, corp
     for kind, option in (("tfrecord", "--shards=2"), ("npy", "--pool=max")):
         options, place = [f"--format={kind}", option], f"memory://out/{kind}"
         local = embedded(corpus(**{"a.txt": TEXT}), *options, output=kind)
-        jobs.run(
-            "embed", ["--savedmodel=memory://models/mine", "--input=memory://corpus", f"--output={place}", *options]
-        )
+        jobs.run("embed", ["--model=memory://models/mine", "--input=memory://corpus", f"--output={place}", *options])
         assert {path.removeprefix(f"{place}/"): store[path] for path in store if f"/{kind}/" in path} == contents(local)

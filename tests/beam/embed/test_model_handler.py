@@ -14,7 +14,7 @@ from apache_beam.testing.util import assert_that
 from elmo_tf import embedder as embedding
 from elmo_tf import sources
 from elmo_tf.beam import ElmoModelHandler
-from elmo_tf.beam.embed import embed_step, model_handler
+from elmo_tf.beam.embed import embed_task, model_handler
 from elmo_tf.errors import InputError
 from tests import checks
 from tests.beam.common import files
@@ -80,5 +80,5 @@ def test_the_tokenizer_of_the_model_splits_sentences(savedmodel):
 @pytest.mark.parametrize(("processes", "threads"), [(None, None), (0, 1), (1, 6), (2, 3), (4, 1), (9, 1)])
 def test_a_process_computes_with_its_share_of_the_cores_that_it_may_use(monkeypatch, processes, threads):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(6)), raising=False)
-    settings = embed_step.Settings("", "all", None, 1, processes)
+    settings = embed_task.Settings(None, "", "all", None, 1, processes)
     assert settings.num_threads() == threads

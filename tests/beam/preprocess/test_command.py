@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from elmo_tf.beam.preprocess import shards
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.records import record_folder
@@ -57,7 +58,7 @@ def test_records_hold_ids_and_the_beginnings_of_words_as_tensorflow_reads_them(c
 
 @pytest.mark.parametrize(("kind", "num_shards"), [slow("plain", 11), ("gzip", 5), slow("mixed", 1), ("mixed", 11)])
 def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, kind, num_shards):
-    monkeypatch.setattr("elmo_tf.beam.text.reading.BLOCK_BYTES", 256)
+    monkeypatch.setattr("elmo_tf.corpus.reading.BLOCK_BYTES", 256)
     texts = {"a": ODD.encode(), "b": many_lines(40), "c": b"\n", "d": many_lines(3, seed=1).removesuffix(b"\n")}
     zipped = {"plain": "", "gzip": "abcd", "mixed": "bd"}[kind]
     packed = {f"{name}.gz": gzip.compress(texts[name]) for name in zipped}
@@ -66,8 +67,10 @@ def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, kind, num
     others = [line.split() for name in "bd" for line in texts[name].splitlines()]
     assert multiset(read(folder)) == multiset(split(ODD_SENTENCES) + others)
     shards = record_folder.open_folder(folder).info.shards
-    assert len(shards) == len(list(folder.glob("*.tfrecord"))) == num_shards
-    assert kind != "gzip" or min(shard.sentences for shard in shards) > 0  # a task deals its blocks out
+    assert [shard.name for shard in shards] == sorted(path.name for path in folder.glob("*.tfrecord"))
+    assert 0 < len(shards) <= num_shards
+    assert kind != "gzip" or len(shards) == num_shards  # a task deals its blocks out
+    assert min(shard.sentences for shard in shards) > 0  # a shard without sentences is not written
     assert irregular(info_of(folder)) == {
         "blank_lines": 3,
         "byte_order_marks": 1,
@@ -97,6 +100,35 @@ def test_names_of_files_and_folders_need_not_be_utf8(process, tmp_path):
     damaged.write_bytes(b"no gzip")
     with pytest.raises(InputError, match=r"caf\\udce9\.gz: expected an intact compressed file"):
         process([str(damaged)], *PROCESSES, output="other")
+
+
+def test_a_text_that_changes_while_it_is_read_is_an_error_and_nothing_is_left(corpus, process, tmp_path, monkeypatch):
+    paths = corpus(b"a b c\n" * 1000, b"d\n")
+    do, cut = shards.WriteTask.do, iter(paths)
+
+    def cutting(self, task, words):
+        os.truncate(next(cut), 2)  # the second file once the first task has opened the first
+        return do(self, task, words)
+
+    monkeypatch.setattr(shards.WriteTask, "do", cutting)
+    with pytest.raises(InputError, match=r"0.txt: changed while it was read; run the command again"):
+        process(paths, "--shards=2")
+    assert sorted(os.listdir(tmp_path)) == ["corpus"]
+
+
+def test_a_text_that_is_appended_to_during_the_last_task_has_no_marker(corpus, process, tmp_path, monkeypatch):
+    (path,) = corpus(b"a b c\n" * 1000)
+    written = shards.written
+
+    def appending(*arguments):
+        with open(path, "ab") as file:
+            file.write(b"more\n")
+        return written(*arguments)
+
+    monkeypatch.setattr(shards, "written", appending)
+    with pytest.raises(InputError, match=r"0.txt: changed while it was read"):
+        process([path], "--shards=1")
+    assert sorted(os.listdir(tmp_path)) == ["corpus"]
 
 
 def test_max_vocab_keeps_the_most_frequent_words(corpus, process):
@@ -156,6 +188,12 @@ def test_unicode_tokenizer_makes_sentences_of_running_text(corpus, process):
     assert "blank_lines" not in info_of(running)["irregular"]
     paragraphs = read_sentences(corpus(text), numbered=False, tokenizer="unicode", line="paragraph")
     assert [len(words) for _, words in paragraphs] == [4, 2, 1, 2, 6]
+
+
+def test_the_tokenizer_penn_splits_each_line(corpus, process):
+    folder = process(corpus(b"The king's men don't.\n\nYes\n"), "--tokenizer=penn")
+    assert read(folder) == split(["The king 's men do n't .", "Yes"])
+    assert info_of(folder)["line"] == "sentence"
 
 
 def test_a_misspelt_option_is_a_usage_error(corpus, capsys):

@@ -38,7 +38,7 @@ def test_each_field_has_a_flag_of_its_name(name, config):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"tokenizer": "words"}, "tokenizer: expected one of whitespace, unicode, characters, found words"),
+        ({"tokenizer": "words"}, "tokenizer: expected one of whitespace, penn, unicode, characters, found words"),
         ({"line": "sentence"}, "line: expected .* unicode with it"),
         ({"shards": 0}, "shards: expected at least 1, found 0"),
         ({"seed": -1}, "seed: expected 0"),
@@ -50,18 +50,25 @@ def test_each_field_has_a_flag_of_its_name(name, config):
         ({"heldout": "h", "heldout_fraction": 0}, "heldout_fraction: expected a number between 0 and 1"),
         ({"heldout": "h", "heldout_fraction": 1}, "heldout_fraction: expected a number between 0 and 1"),
         ({"heldout": "h", "heldout_fraction": math.nan}, "heldout_fraction: expected a number between 0 and 1"),
-        ({"savedmodel": "m", "format": "hdf"}, "format: expected one of hdf5, tfrecord, npy, found hdf"),
-        ({"savedmodel": "m", "format": "npy"}, "format: expected pool mean or max with npy, found npy alone"),
-        ({"savedmodel": "m", "pool": "sum"}, "pool: expected one of mean, max, found sum"),
-        ({"savedmodel": "m", "id_column": 0}, "id_column: expected at least 1, found 0"),
-        ({"savedmodel": "m", "id_column": 1, "tokenizer": "unicode"}, "id_column: expected lines that are sentences, "),
-        ({"savedmodel": "m", "shards": 2}, "shards: expected format tfrecord with it, found format hdf5"),
-        ({"savedmodel": "m", "batch_tokens": 0}, "batch_tokens: expected at least 1, found 0"),
+        ({"model": "m", "format": "hdf"}, "format: expected one of hdf5, tfrecord, npy, found hdf"),
+        ({"model": "m", "format": "npy"}, "format: expected pool mean or max with npy, found npy alone"),
+        ({"model": "m", "pool": "sum"}, "pool: expected one of mean, max, found sum"),
+        ({"model": "m", "id_column": 0}, "id_column: expected at least 1, found 0"),
+        ({"model": "m", "id_column": 1, "tokenizer": "unicode"}, "id_column: expected lines that are sentences, "),
+        ({"model": "m", "shards": 2}, "shards: expected format tfrecord with it, found format hdf5"),
+        ({"model": "m", "batch_tokens": 0}, "batch_tokens: expected at least 1, found 0"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused_where_it_enters(given, message):
     with pytest.raises(InputError, match=f"^{message}"):
-        (EmbedConfig if "savedmodel" in given else PreprocessConfig)(input="a", output="b", **given)
+        (EmbedConfig if "model" in given else PreprocessConfig)(input="a", output="b", **given)
+
+
+def test_the_old_name_of_an_option_is_answered_with_the_new_one(capsys):
+    with pytest.raises(SystemExit) as error:
+        jobs.parsed("embed", ["--savedmodel=english", "--input", "a", "--output", "b"])
+    assert error.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1] == "elmo-tf embed: error: --savedmodel is now --model"
 
 
 def test_an_option_that_beam_does_not_have_is_refused(corpus, tmp_path):

@@ -6,13 +6,13 @@ import zlib
 import pytest
 
 from elmo_tf.beam.preprocess import counts
-from elmo_tf.beam.text import corpora
+from elmo_tf.corpus import corpora
 from tests.beam.common import SETTINGS
 
 
 @pytest.fixture
-def step(notes) -> counts.CountTask:
-    made = counts.CountTask(notes, SETTINGS)
+def step(folder) -> counts.CountTask:
+    made = counts.CountTask(folder, True, SETTINGS)
     made.setup()
     return made
 
@@ -42,7 +42,7 @@ def test_a_word_leaves_a_bundle_once_and_a_bundle_that_failed_leaves_no_counts_t
 
 def test_many_distinct_words_are_passed_on_and_not_kept(step, task, monkeypatch):
     monkeypatch.setattr(counts, "_MOST_DISTINCT", 3)
-    monkeypatch.setattr("elmo_tf.beam.text.reading.BLOCK_BYTES", 64)
+    monkeypatch.setattr("elmo_tf.corpus.reading.BLOCK_BYTES", 64)
     found = bundle(step, task)
     assert len(found) > 4 * 5
     totals = collections.Counter()

@@ -1,94 +1,110 @@
-"""Killed runs, full disks, two runs at once: nothing looks finished that is not, and the same command resumes."""
+"""Killed runs, full disks, two runs at once: nothing looks finished that is not, and the same command completes."""
 
 import errno
+import functools
 import json
 import os
 import pathlib
 import random
 import re
-import shutil
 import signal
 import subprocess
 import time
 
 import pytest
 
-from elmo_tf.beam.preprocess import shards
-from elmo_tf.beam.text import filesystems
+from elmo_tf.beam.preprocess import counts, shards
+from elmo_tf.corpus import reading
 from elmo_tf.errors import InputError
+from elmo_tf.files import stores
 from tests.beam.common import PROCESSES, contents, interrupted, small_disk, start
 from tests.helpers import run_python, slow
 
 SHUFFLED = ["--shuffle", "--shards=6", "--min-count=2"]
+HINT = "run the same command again"
 
 
-def tasks_done(output: pathlib.Path) -> int:
-    """Returns the number of finished tasks in the journal of an unfinished run."""
-    try:
-        return sum(bool(re.fullmatch(r".+-\d{5}\.\w+\.json", name)) for name in os.listdir(output / "_unfinished"))
-    except FileNotFoundError:  # not begun, or removed at the end while it is read
-        return 0
-
-
-def test_a_run_killed_at_any_moment_is_resumed(corpus, process, tmp_path):
-    lines = [f"word{n % 997} is number{n % 13} of sentence{n}\n".encode() for n in range(60_000)]
-    paths = corpus(b"".join(lines))
-    whole = process(paths, *SHUFFLED, output="whole")
-    output = tmp_path / "killed"
-    kills = done = 0
-    while True:
-        run = start("preprocess", "--input", *paths, "--output", output, *SHUFFLED)
-        while run.poll() is None and (tasks_done(output) <= done or kills == 2):
-            time.sleep(random.random() / 50)
-        run.kill()
-        run.communicate()
-        if (output / "_SUCCESS").exists():
-            break
-        assert run.returncode == -signal.SIGKILL
-        kills, done = kills + 1, tasks_done(output)
-    assert kills
-    shutil.rmtree(output / "_unfinished", ignore_errors=True)  # there only if the last one was killed after the marker
-    assert contents(output) == contents(whole)
-
-
-def test_what_is_whole_is_used_again_and_what_is_not_is_not(corpus, process, tmp_path):
-    paths = corpus(b"a b c\n" * 1000)
-    whole = process(paths, "--shards=5", output="whole")
-    with interrupted(shards.WriteTask, "do", after=3) as caught:
-        process(paths, "--shards=5")
-    assert str(caught.value) == "interrupted; run the same command again to resume"
-    output = tmp_path / "output"
-    assert not (output / "_SUCCESS").exists()
-    written = sorted(output.glob("*.tfrecord"))
-    assert len(written) == 3
-    written[1].write_bytes(b"cut")  # by somebody else
-    (output / "shard-00004-of-00005.tfrecord.tmp-0").write_bytes(b"left by a kill")
-    times = [path.stat().st_mtime_ns for path in written]
-    process(paths, "--shards=5")
-    again = [path.stat().st_mtime_ns for path in written]
-    assert (again[0], again[2]) == (times[0], times[2])
-    assert again[1] > times[1]
-    assert contents(output) == contents(whole)
+def finished_shards(output: pathlib.Path) -> list[pathlib.Path]:
+    return sorted(output.glob("shard-*.tfrecord"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", ["text", "option", "no vocabulary", "a shorter vocabulary"])
-def test_what_a_change_makes_useless_is_made_again(corpus, process, tmp_path, change):
-    (path,) = corpus(b"".join(b"a word%d\n" % number for number in range(1000)))
-    with interrupted(shards.WriteTask, "do", after=1):
-        process([path], "--shards=3")
-    (words,) = (tmp_path / "output" / "_unfinished").glob("vocab*.txt")
-    if change == "text":
-        pathlib.Path(path).write_bytes(pathlib.Path(path).read_bytes()[::-1])
-    elif change == "no vocabulary":
-        words.unlink()
-    elif change == "a shorter vocabulary":
-        words.write_bytes(b"<S>\n</S>\n<UNK>\na\n")
-    options = ["--shards=2" if change == "option" else "--shards=3"]
-    assert contents(process([path], *options)) == contents(process([path], *options, output="fresh"))
+@pytest.mark.parametrize("options", [["--shards=6"], SHUFFLED], ids=["in order", "shuffled"])
+def test_a_run_killed_at_ten_moments_writes_the_same_bytes_in_the_end(corpus, process, tmp_path, options):
+    paths = corpus(b"".join(b"word%d is number%d of sentence%d\n" % (n % 997, n % 13, n) for n in range(60_000)))
+    whole = process(paths, *options, output="whole")
+    output, choose = tmp_path / "killed", random.Random(0)
+    for moment in range(10):
+        run = start("preprocess", "--input", *paths, "--output", output, *options)
+        while run.poll() is None and not (output / "plan.json").exists():
+            time.sleep(0.01)
+        time.sleep(choose.random() * moment / 5)
+        run.kill()
+        run.communicate()
+        if run.returncode != -signal.SIGKILL:
+            break
+        assert moment == 0 or not (output / "_SUCCESS").exists() or (output / "plan.json").exists()
+    if (output / "plan.json").exists():
+        process(paths, *options, output="killed")
+    assert contents(output) == contents(whole)
 
 
-def test_output_in_the_folder_of_the_input_is_not_read_as_text(corpus, process, tmp_path):
+def test_two_runs_of_one_command_at_once_end_with_the_same_files(corpus, process, tmp_path):
+    paths = corpus(b"".join(b"word%d is in sentence%d\n" % (n % 997, n) for n in range(30_000)))
+    runs = [start("preprocess", "--input", *paths, "--output", tmp_path / "both", *SHUFFLED) for _ in range(2)]
+    ends = [(run.communicate(timeout=120)[1].splitlines()[-1], run.returncode) for run in runs]
+    refused = f"elmo-tf: error: {tmp_path / 'both'}: is finished; delete it to run the job again"
+    # The slower one may begin when the other one has finished.
+    assert all(code == 0 or (code == 1 and line == refused) for line, code in ends), ends
+    assert any(code == 0 for _, code in ends)
+    assert contents(tmp_path / "both") == contents(process(paths, *SHUFFLED, output="whole"))
+
+
+def test_a_run_whose_folder_another_one_has_finished_ends_with_it(corpus, process, tmp_path, monkeypatch):
+    paths = corpus(b"a b c\n" * 1000)
+    whole, do = process(paths, output="whole"), counts.CountTask.do
+
+    def finish(self, task):
+        for path in whole.iterdir():  # as another run would
+            (tmp_path / "output" / path.name).write_bytes(path.read_bytes())
+        (tmp_path / "output" / "plan.json").unlink()
+        return do(self, task)
+
+    monkeypatch.setattr(counts.CountTask, "do", finish)
+    assert contents(process(paths)) == contents(whole)
+
+
+def test_a_folder_that_is_deleted_meanwhile_is_an_error(corpus, process, tmp_path, monkeypatch):
+    do = counts.CountTask.do
+
+    def delete(self, task):
+        (tmp_path / "output" / "plan.json").unlink()
+        return do(self, task)
+
+    monkeypatch.setattr(counts.CountTask, "do", delete)
+    with pytest.raises(InputError, match=r"/output: was deleted, or taken by another run, before this one had fini"):
+        process(corpus(b"a b c\n" * 1000))
+
+
+def test_another_plan_is_refused_and_the_same_one_completes(corpus, process, tmp_path):
+    paths = corpus(b"a b c\n" * 1000)
+    with interrupted(shards.WriteTask, "do", after=3) as caught:
+        process(paths, "--shards=5")
+    assert str(caught.value) == f"interrupted; {HINT}"
+    output = tmp_path / "output"
+    assert not (output / "_SUCCESS").exists()
+    assert len(finished_shards(output)) == 3
+    (output / f".{json.loads((output / 'plan.json').read_text())['digest']}.x").write_bytes(b"left by a kill")
+    with pytest.raises(InputError, match=r"/output: .* other options: shards 5, now 2; run that command again, or del"):
+        process(paths, "--shards=2")
+    with pytest.raises(InputError, match=r"/left: is the unfinished output of another command; "):
+        (tmp_path / "left").mkdir()
+        (tmp_path / "left" / "plan.json").write_bytes(b'{"command": "embed"}')
+        process(paths, output="left")
+    assert contents(process(paths, "--shards=5")) == contents(process(paths, "--shards=5", output="whole"))
+
+
+def test_output_in_the_folder_of_the_input_is_not_read_as_text(corpus, process):
     folder = pathlib.Path(corpus(b"".join(b"a b %d\n" % number for number in range(1000)))[0]).parent
     options = ["--shards=3", f"--heldout={folder / 'heldout'}", "--heldout-fraction=0.5"]
     (folder / "b.txt").write_bytes(b"d e\n")
@@ -96,64 +112,60 @@ def test_output_in_the_folder_of_the_input_is_not_read_as_text(corpus, process, 
         process([str(folder)], *options, output="corpus/output")
     output = process([str(folder)], *options, output="corpus/output")
     assert [file["name"] for file in json.loads((output / "info.json").read_text())["inputs"]] == ["0.txt", "b.txt"]
+    for path in output.iterdir():
+        if path.name != "plan.json":
+            path.unlink()
+    (output / "plan.json").write_bytes(b"{}")
     with pytest.raises(InputError, match=r"^input: expected files outside of the output folders"):
-        (tmp_path / "left" / "_unfinished").mkdir(parents=True)
-        (tmp_path / "left" / "_unfinished" / "plan.json").write_bytes(b"{}")
-        process([str(tmp_path / "left")], output="left")
-    with pytest.raises(InputError, match=r"left: expected no unfinished folder of elmo-tf embed, found one$"):
-        (tmp_path / "left" / "_unfinished").mkdir(parents=True, exist_ok=True)
-        (tmp_path / "left" / "_unfinished" / "plan.json").write_bytes(b'{"savedmodel": ""}')
-        process([str(folder)], output="left")
+        process([str(output)], output="corpus/output")
 
 
-@pytest.mark.slow
-def test_a_failing_disk_under_the_input_leaves_what_is_done(corpus, process, tmp_path, monkeypatch):
+def test_a_failing_disk_under_the_input_is_one_error(corpus, process, monkeypatch):
     paths = corpus(b"a b c\n" * 1000, b"d\n")
-    opened = filesystems.open_file
+    opened = stores.open_file
 
     def failing(path: str):
         if path == paths[1]:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return opened(path)
 
-    expected = r"^cannot read /.*/1.txt: Input/output error; run the same command again to resume$"
-    with monkeypatch.context() as patch, pytest.raises(filesystems.ReadError, match=expected):
-        patch.setattr(filesystems, "open_file", failing)
+    inspect = reading.inspect
+    with monkeypatch.context() as patch, pytest.raises(stores.ReadError) as caught:
+        # It fails once the beginnings of all files have been read.
+        fail = functools.partial(patch.setattr, stores, "open_file", failing)
+        patch.setattr(reading, "inspect", lambda *given: (inspect(*given), fail())[0])
         process(paths, "--shards=3")
-    assert (tmp_path / "output" / "_unfinished" / "plan.json").exists()
+    assert re.fullmatch(rf"cannot read /.*/1.txt: Input/output error; {HINT}", str(caught.value))
     assert contents(process(paths, "--shards=3")) == contents(process(paths, "--shards=3", output="fresh"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [[], PROCESSES])
-def test_a_full_disk_is_reported_and_more_room_is_enough_to_resume(corpus, process, tmp_path, workers):
+@pytest.mark.parametrize("workers", [[], PROCESSES], ids=["alone", "processes"])
+def test_a_full_disk_is_reported_and_more_room_is_enough(corpus, process, tmp_path, workers):
     paths = corpus(b"".join(b"word%d some words in a sentence\n" % (n % 9) for n in range(40_000)))
     with small_disk(tmp_path / "disk", "2m") as disk:
         options = ["--output", disk / "output", "--shards=4", *workers]
         arguments = ["-m", "elmo_tf.cli", "preprocess", "--input", *paths, *options]
         run = run_python(*arguments, check=False, timeout=60)
         assert run.returncode == 1
-        hint = "run the same command again to resume"
         last = run.stderr.splitlines()[-1]
-        assert re.fullmatch(rf"elmo-tf: error: cannot write /.*: No space left on device; {hint}", last)
+        assert re.fullmatch(rf"elmo-tf: error: cannot write /.*: No space left on device; {HINT}", last)
         assert not (disk / "output" / "_SUCCESS").exists()
-        assert not list((disk / "output").glob("*.tmp-*")) or workers  # the other worker is stopped in the middle
         subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
         run_python(*arguments, timeout=60)
         assert contents(disk / "output") == contents(process(paths, "--shards=4", output="whole"))
 
 
 @pytest.mark.parametrize("workers", [[], slow(PROCESSES)], ids=["alone", "processes"])
-def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path, workers):
-    paths = corpus(b"some words in a sentence\n" * 400_000)
+def test_sigint_ends_like_any_command_and_the_same_one_completes(corpus, process, tmp_path, workers):
+    paths = corpus(b"some words in a sentence\n" * 100_000)
     run = start("preprocess", "--input", *paths, "--output", tmp_path / "output", "--shards=8", *workers)
-    while not list((tmp_path / "output" / "_unfinished").glob("write-[0-9]*.json")) and run.poll() is None:
+    while not finished_shards(tmp_path / "output") and run.poll() is None:
         time.sleep(0.02)
     os.killpg(run.pid, signal.SIGINT)  # as Ctrl-C in a terminal: to workers as well
     err = run.communicate(timeout=60)[1]
-    assert err.splitlines()[-1] == "elmo-tf: interrupted; run the same command again to resume"
+    assert err.splitlines()[-1] == f"elmo-tf: interrupted; {HINT}"
     assert "Traceback" not in err
     assert run.returncode == 130
-    notes = list((tmp_path / "output" / "_unfinished").glob("write-[0-9]*.json"))
-    assert notes
-    assert all(json.loads(note.read_text())["shards"] for note in notes)
+    assert not (tmp_path / "output" / "_SUCCESS").exists()
+    assert contents(process(paths, "--shards=8")) == contents(process(paths, "--shards=8", output="whole"))

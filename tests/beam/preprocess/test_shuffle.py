@@ -2,13 +2,14 @@
 
 import itertools
 import json
+import os
 import pathlib
 
 import numpy as np
 import pytest
 
 from elmo_tf.beam.preprocess import shuffle
-from elmo_tf.beam.text import filesystems
+from elmo_tf.files import stores
 from elmo_tf.records import record_folder
 from tests import helpers
 
@@ -32,7 +33,7 @@ def test_every_sentence_is_somewhere_in_random_order(text, process, monkeypatch)
     # Many runs, and several buckets for each shard.
     monkeypatch.setattr(shuffle, "_RUN_BYTES", 2000)
     monkeypatch.setattr(shuffle, "BUCKET_BYTES", 1500)
-    monkeypatch.setattr("elmo_tf.beam.text.reading.BLOCK_BYTES", 400)
+    monkeypatch.setattr("elmo_tf.corpus.reading.BLOCK_BYTES", 400)
     folder = process(text, "--shuffle", "--shards=3", "--seed=5")
     found = numbers(folder)
     order = np.array([number for shard in found for number in shard])
@@ -45,19 +46,19 @@ def test_every_sentence_is_somewhere_in_random_order(text, process, monkeypatch)
     info = json.loads((folder / "info.json").read_text())
     assert (info["shuffled"], info["sentences"], info["tokens"]) == (True, COUNT, 2 * COUNT)
     assert [shard["sentences"] for shard in info["shards"]] == [len(shard) for shard in found]
-    assert not (folder / "_unfinished").exists()
+    assert not [name for name in os.listdir(folder) if name.startswith(".")]
 
 
 def test_a_file_of_records_that_is_cut_is_an_error(text, process, monkeypatch):
     bucket = shuffle.Gather._bucket
 
-    def cut(self, split: str, number: int):
-        for path in pathlib.Path(self._journal.folder, "_unfinished").glob("scatter-*.run"):
+    def cut(self, split: str, number: int, row_bytes: list[int]):
+        for path in pathlib.Path(self._folder.path).glob(".*.run"):
             path.write_bytes(path.read_bytes()[:-20])
-        return bucket(self, split, number)
+        return bucket(self, split, number, row_bytes)
 
     monkeypatch.setattr(shuffle.Gather, "_bucket", cut)
-    with pytest.raises(filesystems.ReadError, match=r"^cannot read .*\.run: expected \d+ bytes from byte \d+ on, "):
+    with pytest.raises(stores.ReadError, match=r"^cannot read .*\.run: expected \d+ bytes from byte \d+ on, "):
         process(text, "--shuffle", "--shards=1")
 
 

@@ -1,0 +1,69 @@
+"""The names of Beam 2.77 that are not public, each with the reason why this package needs it. All of them stand here.
+
+Modules that make servers by their global name `grpc`, which listen on all addresses without authentication:
+`abstract_job_service` (staging for Flink), `local_job_service`, `worker_handlers`, `worker_pool_main` (LOOPBACK).
+
+For worker processes that fail the job when one dies: `worker_handlers.GrpcWorkerHandler` and its registry, the urns of
+`environments.Environment`, `sdk_worker_main.create_harness`, and `ControlConnection._futures_by_id`: the runner waits
+for a dead worker's answers without a timeout.
+
+For options: `_add_argparse_args` of each kind of `PipelineOptions`: Beam itself ignores an option that is misspelt.
+"""
+
+import argparse
+from typing import Any
+
+import grpc
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.portability.api import beam_fn_api_pb2
+from apache_beam.runners.portability import abstract_job_service, local_job_service
+from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES, FlinkRunner
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
+from apache_beam.runners.worker import worker_pool_main
+from apache_beam.transforms import environments
+
+GrpcWorkerHandler, WorkerHandler = worker_handlers.GrpcWorkerHandler, worker_handlers.WorkerHandler
+Environment, DefaultEnvironment = environments.Environment, environments.DefaultEnvironment
+WORKER_MODULE = "apache_beam.runners.worker.sdk_worker_main"
+
+__all__ = ["MAGIC_HOST_NAMES", "FlinkRunner", "FnApiRunner"]
+
+
+class _LoopbackGrpc:
+    """The module grpc, except that its servers listen on loopback addresses whatever address they are given."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(grpc, name)
+
+    def server(self, *arguments: Any, **settings: Any) -> grpc.Server:
+        """Returns `grpc.server`'s server."""
+        made = grpc.server(*arguments, **settings)
+        listen = made.add_insecure_port
+        made.add_insecure_port = lambda address: listen(f"localhost:{address.rpartition(':')[2]}")
+        return made
+
+
+def listen_on_loopback() -> None:
+    """Has the servers that Beam starts in this process from now on listen on loopback addresses only."""
+    for module in (abstract_job_service, local_job_service, worker_handlers, worker_pool_main):
+        module.grpc = _LoopbackGrpc()
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds all of Beam's options to a parser, which needs Beam's method `add_value_provider_argument`."""
+    for kind in PipelineOptions.__subclasses__():
+        kind._add_argparse_args(parser)
+
+
+def fail_requests(connection: Any, reason: str) -> None:
+    """Answers all open requests to a dead worker, whose `ControlConnection` it is, with an error."""
+    for identifier, future in list(connection._futures_by_id.items()):
+        if not future.is_done():
+            future.set(beam_fn_api_pb2.InstructionResponse(instruction_id=identifier, error=reason))
+
+
+def create_harness(environment: dict[str, str]) -> Any:
+    """Returns the worker that an environment describes."""
+    from apache_beam.runners.worker import sdk_worker_main  # noqa: PLC0415 - it changes the process
+
+    return sdk_worker_main.create_harness(environment)[1]

@@ -1,1 +1,0 @@
-"""Downloads of public corpora."""

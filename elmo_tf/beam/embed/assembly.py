@@ -1,0 +1,111 @@
+"""One HDF5 file, or one matrix, from shards of vectors."""
+
+import contextlib
+import errno
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import h5py
+import numpy as np
+
+from elmo_tf.beam import plan
+from elmo_tf.beam.embed.embed_task import Layout
+from elmo_tf.files import staging, stores
+from elmo_tf.records import wire
+from elmo_tf.records.wire import VectorRecord
+from elmo_tf.savedmodel import vector_files
+
+_META_BYTES = 1 << 14  # size of the blocks of metadata
+_REASON = re.compile(r"error message = '([^']+)'")  # the operating system's, in an error of HDF5
+
+
+def write_matrix(folder: plan.Folder, shards: list[str], num_lines: int, layout: Layout) -> None:
+    """Writes the matrix, the names of its rows and their sentences, from the paths of the shards."""
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(layout.dtype)), "fortran_order": False}
+    with (
+        folder.create(vector_files.MATRIX_FILE) as matrix,
+        folder.create(vector_files.IDS_FILE) as ids,
+        folder.create(vector_files.SENTENCES_FILE) as texts,
+    ):
+        np.lib.format.write_array_header_1_0(matrix, header | {"shape": (num_lines, *layout.token_shape)})
+        for record in _records(shards):
+            matrix.write(record.vectors.tobytes())
+            ids.write(_name(record) + b"\n")
+            texts.write(b" ".join(record.tokens) + b"\n")
+
+
+def write_hdf5(folder: plan.Folder, shards: list[str], output: str, info: dict[str, Any]) -> None:
+    """Writes an HDF5 file, from the paths of the shards, that appears at `output` when it is complete.
+
+    Raises:
+        WriteError: if the disk is full, or there is something at `output` by now.
+    """
+    staged = folder.own("vectors.hdf5")
+    try:
+        # HDF5 itself prints an error for each object that it cannot write.
+        if sum(stores.status(path).size for path in shards) > shutil.disk_usage(folder.path).free:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with _new_file(staged) as file:
+            file.attrs[vector_files.INFO_ATTRIBUTE] = json.dumps(info)
+            add = _dataset_writer(file)
+            for record in _records(shards):
+                add(_name(record), record)
+        staging.sync(staged)
+        folder.check()
+        stores.publish(staged, output)
+        staging.sync(os.path.dirname(os.path.abspath(output)))
+    except (OSError, RuntimeError) as error:
+        if isinstance(error, stores.ReadError):
+            raise
+        reason = _REASON.search(str(error))
+        words = reason[1] if reason else getattr(error, "strerror", None) or error
+        raise stores.WriteError(f"cannot write {output}: {words}") from None
+    finally:
+        stores.delete([staged])
+
+
+def _name(record: VectorRecord) -> bytes:
+    return record.identifier or b"%d" % record.line
+
+
+def _records(shards: list[str]) -> Iterator[VectorRecord]:
+    for path in shards:
+        with stores.open_file(path) as file:
+            while header := file.read(wire.HEADER_BYTES):
+                data = file.read(int.from_bytes(header[:8], "little"))
+                file.read(wire.CHECKSUM_BYTES)
+                yield wire.decode_vectors(data)
+
+
+@contextlib.contextmanager
+def _new_file(path: str) -> Iterator[h5py.File]:
+    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    access.set_meta_block_size(_META_BYTES)
+    with h5py.File(h5py.h5f.create(os.fsencode(path), h5py.h5f.ACC_EXCL, fapl=access)) as file:
+        yield file
+
+
+def _dataset_writer(file: h5py.File) -> Any:
+    """Returns a function that adds a dataset, in a third of the time of h5py's own."""
+    create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    create.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    # With time stamps, no two files would be the same.
+    create.set_obj_track_times(False)
+    text = h5py.h5t.py_create(h5py.string_dtype(), logical=True)
+    scalar = h5py.h5s.create(h5py.h5s.SCALAR)
+
+    def add(name: bytes, record: VectorRecord) -> None:
+        kind = h5py.h5t.py_create(record.vectors.dtype.newbyteorder("<"))
+        dataset = h5py.h5d.create(file.id, name, kind, h5py.h5s.create_simple(record.vectors.shape), create)
+        if record.vectors.size:
+            dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, record.vectors)
+        # HDF5's strings end at NUL.
+        sentence = b" ".join(record.tokens).decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+        attribute = h5py.h5a.create(dataset, vector_files.SENTENCE_ATTRIBUTE.encode(), text, scalar)
+        attribute.write(np.array(sentence, object))
+
+    return add

@@ -1,0 +1,175 @@
+"""The step that turns tasks into shards of vectors."""
+
+import concurrent.futures
+import os
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+from apache_beam.utils.shared import Shared
+
+from elmo_tf import embedder
+from elmo_tf.beam import failures, plan
+from elmo_tf.beam.embed.model_handler import ElmoModelHandler
+from elmo_tf.beam.embed.numbering import Numbered
+from elmo_tf.beam.progress import TaskProgress
+from elmo_tf.corpus import corpora, sentences
+from elmo_tf.embedder import Words
+from elmo_tf.errors import InputError
+from elmo_tf.files import stores
+from elmo_tf.published import models
+from elmo_tf.records import record_folder, wire
+
+_GROUP_BYTES = 64 << 20  # of vectors that are computed together, and written while the next are computed
+_GROUP_TOKENS = 1 << 17  # that are computed together, at most, if a line has one vector
+
+
+class Layout(NamedTuple):
+    """Shape and type of the vectors of a line."""
+
+    token_shape: tuple[int, ...]  # (layers, dim) or (dim,)
+    dtype: str  # float32 or float16
+    pool: str | None = None  # one of embedder.POOLS if a line has the vectors of one token
+
+    def shape(self, num_tokens: int) -> tuple[int, ...]:
+        """Returns the shape of the vectors of a line."""
+        return self.token_shape if self.pool else (*self.token_shape[:-1], num_tokens, self.token_shape[-1])
+
+    def size(self, num_lines: int, num_tokens: int) -> int:
+        """Returns the bytes of the vectors of some lines."""
+        count = num_lines if self.pool else num_tokens
+        return count * int(np.prod(self.token_shape)) * np.dtype(self.dtype).itemsize
+
+
+class Settings(NamedTuple):
+    """How text becomes vectors."""
+
+    text: sentences.Settings
+    model: str  # where it comes from: what workers can reach
+    layers: embedder.Layers
+    layout: Layout
+    batch_tokens: int
+    num_processes: int | None  # on one machine; 0: one per core; None: one, with TensorFlow's own settings
+    precision: str = "float32"
+
+    def num_threads(self) -> int | None:
+        """Returns how many threads a process on this machine computes with: its share of the cores; None: as set."""
+        if self.num_processes is None:
+            return None
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        return max(1, cores // (self.num_processes or cores))
+
+    def load(self) -> embedder.Embedder:
+        """Returns the loaded model.
+
+        Raises:
+            ReadError: if it cannot be loaded here. Its files were intact when the job began, so what is already written
+                stays.
+        """
+        if stores.is_local(self.model) and not (models.is_name(self.model) or os.path.exists(self.model)):
+            raise stores.ReadError(f"cannot load the model {self.model}: {stores.UNSEEN}")
+        try:
+            handler = ElmoModelHandler(
+                self.model, self.layers, self.batch_tokens, self.num_threads(), precision=self.precision
+            )
+            return handler.load_model()
+        except InputError as error:
+            raise stores.ReadError(f"cannot load the model: {str(error).partition(': ')[2] or error}") from None
+
+
+class EmbedTask(failures.TaskFn):
+    """`corpora.Task` -> its number, and the size of its shard in bytes. A shard that is already there is left out.
+
+    The threads of a process share a model. The side input is `Numbered`.
+
+    Args:
+        folder: the output folder.
+        stops: whether the run is local.
+        settings: how text becomes vectors.
+        num_shards: the number of all tasks.
+    """
+
+    phase = 2
+
+    def __init__(self, folder: plan.Folder, stops: bool, settings: Settings, num_shards: int):
+        super().__init__(folder, stops)
+        self._settings, self._num_shards, self._shared = settings, num_shards, Shared()
+
+    def setup(self) -> None:
+        self._reader = sentences.Reader(self._settings.text, numbered=True)
+        self._writer = concurrent.futures.ThreadPoolExecutor(1)
+
+    def teardown(self) -> None:
+        self._writer.shutdown()
+
+    def do(self, task: corpora.Task, numbered: Numbered) -> Iterator[tuple[int, int]]:
+        if not len(numbered.lines):
+            return
+        path = self._folder.file(name := record_folder.shard_name(task.number, self._num_shards))
+        progress = TaskProgress(self._folder, "embedding")
+        if not numbered.lines[task.number]:
+            yield task.number, 0
+        elif stores.exists(path):
+            progress.add(task.size)
+            yield task.number, stores.status(path).size
+        else:
+            model = self._shared.acquire(self._settings.load)
+            token_bytes = task.size / max(numbered.tokens[task.number], 1)
+            size, line, writing = 0, int(numbered.first_lines[task.number]), None
+            with self._folder.create(name) as file:
+                try:
+                    for names, lines in _groups(self._reader.read(task), self._settings):
+                        vectors = self._vectors(model, lines, progress, token_bytes)
+                        size += writing.result() if writing else 0
+                        writing = self._writer.submit(_write, file, line, names, lines, vectors)
+                        line += len(lines)
+                    size += writing.result() if writing else 0
+                finally:
+                    concurrent.futures.wait([writing] if writing else [])
+            yield task.number, size
+        progress.write()
+
+    def _vectors(
+        self, model: embedder.Embedder, lines: list[Words], progress: TaskProgress, token_bytes: float
+    ) -> list[np.ndarray]:
+        """Returns the vectors of each line."""
+        layout = self._settings.layout
+        vectors = [np.zeros(layout.shape(0), layout.dtype)] * len(lines)
+
+        def count(places: list[int]) -> None:
+            num_tokens = sum(len(lines[place]) for place in places)
+            progress.add(round(num_tokens * token_bytes), len(places), num_tokens)
+
+        for place, values in model.embed(lines, self._settings.layers, count):
+            pooled = getattr(np, layout.pool)(values, axis=-2) if layout.pool else values
+            # A copy, so that the memory of the batch can be freed.
+            vectors[place] = np.ascontiguousarray(pooled, layout.dtype)
+        return vectors
+
+
+def _groups(batches: Iterator[sentences.Batch], settings: Settings) -> Iterator[tuple[list[bytes], list[Words]]]:
+    """Yields identifiers, empty if there are none, and tokens of lines that are computed together."""
+    token_bytes = settings.layout.size(1, 1)
+    most = _GROUP_TOKENS if settings.layout.pool else max(1, min(_GROUP_TOKENS, _GROUP_BYTES // token_bytes))
+    names: list[bytes] = []
+    lines: list[Words] = []
+    waiting = 0
+    for batch in batches:
+        for words in batch.sentences:
+            names.append(words.pop(0) if settings.text.has_ids else b"")
+            lines.append(words)
+            waiting += len(words) + 1  # lines without tokens take memory, too
+            if waiting >= most:
+                yield names, lines
+                names, lines, waiting = [], [], 0
+    if lines:
+        yield names, lines
+
+
+def _write(file: BinaryIO, first_line: int, names: list[bytes], lines: list[Words], vectors: list[np.ndarray]) -> int:
+    """Writes the records of lines; returns their size in bytes."""
+    records = zip(names, lines, vectors, strict=True)
+    return sum(
+        file.write(wire.frame(wire.encode_vectors(line, words, values, name)))
+        for line, (name, words, values) in enumerate(records, first_line)
+    )

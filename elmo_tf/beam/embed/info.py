@@ -1,0 +1,73 @@
+"""The description of the vectors, and the final report."""
+
+import os
+from typing import Any
+
+import numpy as np
+
+from elmo_tf.beam import report
+from elmo_tf.beam.embed import numbering
+from elmo_tf.beam.embed.config import EmbedConfig
+from elmo_tf.beam.embed.embed_task import Settings
+from elmo_tf.files.progress import counted
+from elmo_tf.records import record_folder
+from elmo_tf.savedmodel import vector_files
+
+
+def describe(
+    config: EmbedConfig, settings: Settings, numbered: numbering.Numbered, sizes: dict[int, int], sha256: str
+) -> dict[str, Any]:
+    """Returns the contents of `info.json`, given the bytes of each shard and the model's checksum."""
+    text = settings.text
+    rows = np.stack([numbered.first_lines, numbered.lines, numbered.tokens], 1).tolist()
+    shards = [
+        {
+            "name": record_folder.shard_name(number, len(sizes)),
+            **dict(zip(("first_line", "lines", "tokens"), rows[number], strict=True)),
+            "bytes": sizes[number],
+        }
+        for number in sorted(sizes)
+        if sizes[number]
+    ]
+    return {
+        "format_version": vector_files.FORMAT_VERSION,
+        "layers": config.layers,
+        "dtype": config.dtype,
+        "precision": config.precision,
+        "token_shape": settings.layout.token_shape,
+        "lines": int(numbered.lines.sum()),
+        "tokens": int(numbered.tokens.sum()),
+        "model_sha256": sha256,
+        "tokenizer": text.tokenizer,
+        "line": text.line,
+        **({"pool": config.pool} if config.pool else {}),
+        **({"identifiers": True} if text.has_ids else {}),
+        "irregular": report.irregular([numbered.irregular], numbering.rules(text)),
+        "inputs": numbering.inputs(numbered),
+        "versions": report.versions(),
+        "shards": shards,
+    }
+
+
+def summary(about: dict[str, Any], output: str, seconds: float) -> str:
+    """Returns the final report."""
+    shards = about.get("shards", [])
+    size = about.get("bytes") or sum(shard["bytes"] for shard in shards) or os.path.getsize(output)
+    files = f", {counted(len(shards), 'file')}" if shards else ""
+    shape, pool = " x ".join(f"{length:,}" for length in about["token_shape"]), about.get("pool")
+    layers = about["layers"] if isinstance(about["layers"], str) else f"layer {about['layers']}"
+    rows = [
+        ("output", f"{output}: {report.megabytes(size)}{files}"),
+        ("lines", f"{about['lines']:,}, numbered from 0"),
+        ("tokens", f"{about['tokens']:,}"),
+        ("per line" if pool else "per token", f"{pool or ''} {layers}: {shape}, {about['dtype']}".lstrip()),
+    ]
+    if len(about["inputs"]) > 1:
+        rows += [("from line", f"{source['first_line']:,}: {source['name']}") for source in about["inputs"][:10]]
+    return "\n".join(
+        [
+            *report.table(rows),
+            report.describe_irregular(about["irregular"]),
+            f"{about['tokens']:,} tokens in {seconds:,.1f} s, {about['tokens'] / seconds:,.0f} tokens/s",
+        ]
+    )

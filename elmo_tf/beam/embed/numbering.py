@@ -1,0 +1,147 @@
+"""The first step of `embed`: tasks count their lines and tokens, so that each knows the number of its first line."""
+
+import collections
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+
+from elmo_tf.beam import failures, plan, report
+from elmo_tf.beam.progress import TaskProgress
+from elmo_tf.corpus import corpora, sentences
+from elmo_tf.embedder import PIECE_TOKENS
+from elmo_tf.errors import InputError
+
+_NOT_IN_HDF5 = {*b"/\0"}
+
+
+class Numbered(NamedTuple):
+    """The lines of all tasks; without arrays if a task has failed."""
+
+    first_lines: np.ndarray  # int64 (tasks,)
+    lines: np.ndarray  # int64 (tasks,)
+    tokens: np.ndarray  # int64 (tasks,)
+    sources: dict[str, int]  # lines of each file, in the order of the text
+    irregular: dict[str, int]
+
+
+class CountLines(failures.TaskFn):
+    """`corpora.Task` -> its number, counts as JSON, and a checksum of each identifier, if they have to be different.
+
+    Args:
+        folder: the output folder.
+        stops: whether the run is local.
+        settings: how text becomes sentences.
+        names_datasets: whether the identifiers become names of datasets in HDF5.
+    """
+
+    def __init__(self, folder: plan.Folder, stops: bool, settings: sentences.Settings, names_datasets: bool):
+        super().__init__(folder, stops)
+        self._settings, self._names_datasets = settings, names_datasets and settings.has_ids
+
+    def setup(self) -> None:
+        self._reader = sentences.Reader(self._settings, numbered=True)
+
+    def do(self, task: corpora.Task) -> Iterator[tuple[int, bytes, np.ndarray]]:
+        progress = TaskProgress(self._folder, "reading")
+        irregular, lines = collections.Counter(), collections.Counter()
+        num_tokens, checksums = 0, []
+        for batch in self._reader.read(task):
+            lengths = [len(words) - self._settings.has_ids for words in batch.sentences]
+            if self._names_datasets:
+                names = [words[0] for words in batch.sentences]
+                checksums.append(np.fromiter((_checksum(name, batch.source) for name in names), np.uint64, len(names)))
+            num_tokens += sum(lengths)
+            lines[batch.source] += len(lengths)
+            irregular.update(batch.irregular)
+            irregular["long_sentences"] += sum(length > PIECE_TOKENS for length in lengths)
+            progress.add(batch.size, len(lengths), sum(lengths))
+        progress.write()
+        counts = {"lines": lines, "tokens": num_tokens, "irregular": irregular}
+        yield task.number, json.dumps(counts).encode(), np.concatenate([np.zeros(0, np.uint64), *checksums])
+
+
+class NumberLines(failures.TaskFn):
+    """The counts of all tasks -> `Numbered`.
+
+    Args:
+        folder: the output folder.
+        stops: whether the run is local.
+        num_tasks: whose counts there have to be.
+        settings: how text becomes sentences.
+    """
+
+    phase = 1
+    failed = (Numbered(*[np.zeros(0, np.int64)] * 3, {}, {}),)
+
+    def __init__(self, folder: plan.Folder, stops: bool, num_tasks: int, settings: sentences.Settings):
+        super().__init__(folder, stops)
+        self._num_tasks, self._settings = num_tasks, settings
+
+    def do(self, counted: list[tuple[int, bytes, np.ndarray]]) -> Iterator[Numbered]:
+        by_task = {number: (json.loads(counts), checksums) for number, counts, checksums in counted}
+        if len(by_task) < self._num_tasks:
+            yield from self.failed
+            return
+        in_order = [by_task[number] for number in range(self._num_tasks)]
+        sources, irregular = collections.Counter(), collections.Counter()
+        for counts, _ in in_order:
+            sources.update(counts["lines"])
+            irregular.update(counts["irregular"])
+        lines = np.array([sum(counts["lines"].values()) for counts, _ in in_order], np.int64)
+        tokens = np.array([counts["tokens"] for counts, _ in in_order], np.int64)
+        _check_different(np.concatenate([checksums for _, checksums in in_order]))
+        if not tokens.sum():
+            applied = report.describe_irregular(report.irregular([irregular], rules(self._settings)), in_lines=False)
+            raise InputError("input", "text", f"no words; {applied}")
+        yield Numbered(np.cumsum(lines) - lines, lines, tokens, dict(sources), dict(irregular))
+
+
+@beam.ptransform_fn
+def number_lines(
+    tasks: beam.PCollection, folder: plan.Folder, stops: bool, count: int, settings: sentences.Settings, is_hdf5: bool
+) -> beam.PCollection:
+    """`count` tasks -> one `Numbered`."""
+    return (
+        tasks
+        | "CountLines" >> beam.ParDo(CountLines(folder, stops, settings, is_hdf5))
+        | "ListCounts" >> beam.combiners.ToList()
+        | "NumberLines" >> beam.ParDo(NumberLines(folder, stops, count, settings))
+    )
+
+
+def rules(settings: sentences.Settings) -> dict[str, str]:
+    """Returns what happens to irregular text, by the name under which it is counted."""
+    return sentences.rules(settings, numbered=True) | {
+        "long_sentences": f"embedded in pieces of {PIECE_TOKENS:,} tokens, each without knowing the others"
+    }
+
+
+def inputs(numbered: Numbered) -> list[dict[str, Any]]:
+    """Returns the first line and the number of lines of each file, as JSON."""
+    first, found = 0, []
+    for source, count in numbered.sources.items():
+        found.append({"name": source.rpartition("/")[2], "first_line": first, "lines": count})
+        first += count
+    return found
+
+
+def _checksum(name: bytes, source: str) -> int:
+    """Returns a checksum of an identifier. Raises `InputError` if it cannot be the name of a dataset."""
+    if name == b"." or not _NOT_IN_HDF5.isdisjoint(name):
+        found = f"{name.decode(errors='replace')!r} in {source}"
+        raise InputError("input", "identifiers that HDF5 takes as names, without / (other formats take any)", found)
+    return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "little")
+
+
+def _check_different(checksums: np.ndarray) -> None:
+    """Raises `InputError` if two identifiers have one checksum."""
+    order = np.argsort(checksums, kind="stable")
+    same = np.flatnonzero(checksums[order][1:] == checksums[order][:-1])
+    if len(same):
+        first, second = min((int(order[place]), int(order[place + 1])) for place in same)
+        found = f"the same in lines {first:,} and {second:,} (counted from 0)"
+        raise InputError("input", "a different identifier for each line", found)

@@ -1,0 +1,65 @@
+"""A Flink cluster's REST interface: whether it answers, and cancelling a job, which Beam's own request does not reach.
+
+Beam 2.77 asks for `v1/JOB/stop`; Flink 1.19 has `v1/jobs/JOB?mode=cancel`.
+"""
+
+import contextlib
+import http.client
+import json
+import time
+import urllib.request
+from typing import Any
+
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions
+
+from elmo_tf.beam import beam_internals
+from elmo_tf.errors import InputError
+
+_ANSWER_SECONDS = 10
+_POLL_SECONDS = 0.5
+_UNANSWERED = (OSError, ValueError, http.client.HTTPException)  # no answer, or not Flink's
+_ENDED = ("FINISHED", "CANCELED", "FAILED")
+
+
+def address(options: PipelineOptions) -> str | None:
+    """Returns the address of the Flink cluster that jobs are sent to; None if they are not."""
+    flink = options.view_as(FlinkRunnerOptions)
+    if not flink.flink_submit_uber_jar or flink.flink_master in beam_internals.MAGIC_HOST_NAMES:
+        return None
+    return beam_internals.FlinkRunner.add_http_scheme(flink.flink_master)
+
+
+def check(options: PipelineOptions) -> None:
+    """Raises `InputError` unless the cluster, if there is one, answers."""
+    if (where := address(options)) is None:
+        return
+    try:
+        _ask(f"{where}/config")["flink-version"]
+    except (*_UNANSWERED, KeyError, TypeError) as error:
+        # urllib wraps the operating system's error.
+        inner = getattr(error, "reason", error)
+        reason = getattr(inner, "strerror", None) or "something else answers"
+        raise InputError("flink_master", "the address of a Flink cluster that answers", f"{reason}: {where}") from None
+
+
+def cancel(where: str, name: str, seconds: float, appears: float = 0) -> bool:
+    """Cancels the jobs with this name on the cluster at `where`, within `seconds`; returns whether none is left.
+
+    `appears` is how long to wait for a job that may not have reached the cluster yet.
+    """
+    start = time.monotonic()
+    while (waited := time.monotonic() - start) < seconds:
+        with contextlib.suppress(*_UNANSWERED):
+            jobs = [job for job in _ask(f"{where}/jobs/overview")["jobs"] if job["name"] == name]
+            left = [job for job in jobs if job["state"] not in _ENDED]
+            if not left and (jobs or waited >= appears):
+                return True
+            for job in left:
+                _ask(f"{where}/jobs/{job['jid']}?mode=cancel", "PATCH")
+        time.sleep(_POLL_SECONDS)
+    return False
+
+
+def _ask(url: str, method: str = "GET") -> Any:
+    with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=_ANSWER_SECONDS) as answer:
+        return json.load(answer)

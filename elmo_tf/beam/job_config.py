@@ -1,0 +1,117 @@
+"""What the jobs that read text share: configuration, checks, and the hint that a failed job can be run again."""
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from elmo_tf.corpus import corpora, reading, sentences
+from elmo_tf.errors import InputError
+from elmo_tf.extras import check_installed
+from elmo_tf.files import staging, stores
+from elmo_tf.text import tokenizers
+
+Path = str | os.PathLike
+_HINT = "run the same command again"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JobConfig:
+    """What text a job reads, and how it runs. Paths become `str`, and `input` a tuple.
+
+    Raises:
+        InputError: naming the field, if a value cannot be used.
+    """
+
+    input: Path | Sequence[Path]  # files, folders, globs; see pipelines/README.md
+    output: Path
+    tokenizer: str | None = "whitespace"  # one of tokenizers.TOKENIZERS
+    line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`
+    beam: Sequence[str] = ()  # Beam's own options, as on a command line: ("--direct_num_workers=8",)
+
+    def __post_init__(self) -> None:
+        patterns = [self.input] if isinstance(self.input, (str, os.PathLike)) else self.input
+        object.__setattr__(self, "input", tuple(map(os.fspath, patterns)))
+        object.__setattr__(self, "beam", tuple(self.beam))
+        for field in dataclasses.fields(self):
+            if isinstance(value := getattr(self, field.name), os.PathLike):
+                object.__setattr__(self, field.name, os.fspath(value))
+            elif isinstance(value, np.generic):
+                object.__setattr__(self, field.name, value.item())
+        if self.tokenizer is not None:
+            self.require_one_of("tokenizer", tokenizers.TOKENIZERS)
+        is_raw = self.tokenizer in ("unicode", None)
+        if self.line is not None:
+            self.require_one_of("line", sentences.LINES)
+            require("line", is_raw, "tokenizer unicode with it", f"line {self.line} alone")
+
+    def require_one_of(self, name: str, values: Iterable[str]) -> None:
+        """Raises `InputError` unless a field has one of the values."""
+        found = getattr(self, name)
+        require(name, found in values, f"one of {', '.join(values)}", found)
+
+    def require_at_least(self, name: str, least: int) -> None:
+        """Raises `InputError` if a field is less than `least`."""
+        value = getattr(self, name)
+        require(name, value is None or value >= least, f"at least {least}", value)
+
+    def settings(self) -> sentences.Settings:
+        """Returns how text becomes sentences."""
+        is_raw = self.tokenizer == "unicode"
+        if is_raw:
+            check_installed("tensorflow_text")  # now rather than in a worker
+        line = self.line or (sentences.PART if is_raw else sentences.SENTENCE)
+        return sentences.Settings(self.tokenizer, line)
+
+    def asked(self, *without: str) -> dict[str, Any]:
+        """Returns the fields that the output depends on, by name, without paths, Beam's options and `without`."""
+        excluded = ("input", "output", "beam", *without)
+        return {name: value for name, value in dataclasses.asdict(self).items() if name not in excluded}
+
+
+def corpus(patterns: Iterable[str], outputs: Iterable[str], tokenizer: str) -> list[corpora.TextFile]:
+    """Returns the files to read, without those that an earlier run has written to the output folders.
+
+    Raises:
+        InputError: if there are none, or the beginning of one shows that it cannot be read.
+    """
+    written = tuple(f"{folder}/" for folder in outputs)
+    files = [file for file in corpora.match(patterns) if not _real_path(file.path).startswith(written)]
+    require("input", bool(files), "files outside of the output folders", "none")
+    return reading.inspect(files, tokenizer)
+
+
+def output_path(path: str) -> str:
+    """Returns an absolute path without links and trailing slash; a path in a store only loses the slash.
+
+    Raises:
+        InputError: if it is a link to nothing, which is not followed.
+    """
+    if stores.is_local(path):
+        staging.check_link(path)
+    return _real_path(path)
+
+
+def _real_path(path: str) -> str:
+    return os.path.realpath(path) if stores.is_local(path) else path.rstrip("/")
+
+
+def require(parameter: str, holds: bool, expected: str, found: Any) -> None:
+    """Raises `InputError` about `parameter` unless the expectation `holds`."""
+    if not holds:
+        raise InputError(parameter, expected, found)
+
+
+@contextlib.contextmanager
+def hint() -> Iterator[None]:
+    """Appends to the message of an error or interrupt in the block what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(f"{error}; {_HINT}") from error
+    except KeyboardInterrupt as interrupt:
+        what = interrupt.args[0] if interrupt.args else "interrupted"
+        raise KeyboardInterrupt(f"{what}; {_HINT}") from None

@@ -1,0 +1,90 @@
+"""Jobs on other machines: they end with the command."""
+
+import contextlib
+import logging
+import re
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.runners.runner import PipelineResult, PipelineState
+
+from elmo_tf.beam import flink_cluster
+
+_CANCEL_SECONDS = 60
+_APPEAR_SECONDS = 5  # to wait for a job that was being submitted
+_POLL_SECONDS = 0.2
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_log = logging.getLogger("elmo_tf")
+
+
+@contextlib.contextmanager
+def ends_as_interrupts() -> Iterator[None]:
+    """Turns signals that end the process into interrupts while the block runs: the job would go on without it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    # A signal that is ignored, as under `nohup`, stays ignored.
+    ends = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL]
+    for number in ends:
+        signal.signal(number, lambda number, frame: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        for number in ends:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def name_job(options: PipelineOptions) -> None:
+    """Gives the job a unique name, which begins with the user's `--job_name` if there is one."""
+    named = options.view_as(GoogleCloudOptions)
+    named.job_name = f"{named.job_name or 'elmo-tf'}-{uuid.uuid4().hex[:12]}"
+
+
+def execute(pipeline: beam.Pipeline) -> str | None:
+    """Runs a pipeline to its end, and cancels its job on an interrupt; returns its last state."""
+    # Beam changes the options when it submits the job.
+    address, name = flink_cluster.address(pipeline.options), pipeline.options.view_as(GoogleCloudOptions).job_name
+    result = None
+    try:
+        result = pipeline.run()
+        return result.wait_until_finish()
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {_cancel(result, address, name)}") from None
+
+
+def _cancel(result: PipelineResult | None, address: str | None, name: str) -> str:
+    """Cancels a job and waits for its end; reports its final state. A Flink cluster itself has to confirm the end."""
+    _log.info("cancelling the remote job")
+    is_ended = False
+    if address:
+        is_ended = flink_cluster.cancel(address, name, _CANCEL_SECONDS, _APPEAR_SECONDS)
+    elif result:
+        with contextlib.suppress(Exception):  # a runner may raise anything, which says only that it failed
+            result.cancel()
+            is_ended = _ends(result)
+    if not is_ended:
+        return "the remote job could not be cancelled and may still be running: see the runner's own page"
+    return "the remote job is cancelled" if address else "the runner says that the job is cancelled"
+
+
+def _ends(result: PipelineResult) -> bool:
+    for _ in range(round(_CANCEL_SECONDS / _POLL_SECONDS)):
+        if PipelineState.is_terminal(result.state):
+            return True
+        time.sleep(_POLL_SECONDS)
+    return False
+
+
+def reason(error: Exception) -> str:
+    """Returns a failed job's error in one line, for people: what workers lack, or the last line without indent."""
+    text = str(error)
+    if module := _NO_MODULE.search(text):
+        package = "elmo_tf, or its version" if module[1].startswith("elmo_tf") else "a package"
+        return f"workers lack {package} that this command has: no module {module[1]}"
+    lines = [line.removeprefix("Caused by: ") for line in text.split("\n") if line and not line[0].isspace()]
+    return f"the remote job failed: {' '.join((lines or [repr(error)])[-1].split())}; see the runner's own page"

@@ -1,0 +1,209 @@
+"""Beam's side of a job: its own options, the runner, the log level, running a pipeline to its end."""
+
+import argparse
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import NoReturn
+
+import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    FlinkRunnerOptions,
+    PipelineOptions,
+    PortableOptions,
+    SparkRunnerOptions,
+    StandardOptions,
+    WorkerOptions,
+)
+from apache_beam.runners.runner import PipelineState
+
+from elmo_tf.beam import beam_internals, failures, flink_cluster, plan, processes, remote
+from elmo_tf.errors import InputError
+from elmo_tf.records import record_folder
+
+# Runs in memory, in this process or in several (--direct_num_workers), without a network.
+DEFAULT_RUNNER = "FnApiRunner"
+_LOCAL = (DEFAULT_RUNNER, "BundleBasedDirectRunner")
+_PRISM = "starts Prism, a program that Beam downloads and that listens on all addresses"
+_REFUSED = {
+    "DirectRunner": _PRISM,
+    "SwitchingDirectRunner": _PRISM,
+    "InteractiveRunner": _PRISM,
+    "TestDirectRunner": _PRISM,
+    "PrismRunner": _PRISM,
+    "KafkaStreamsRunner": "starts a Java program that listens on all addresses",
+    "PythonRPCDirectRunner": "starts a job service that listens on all addresses",
+}
+_JAVA = "Beam would start its Java job server, which listens on all addresses and runs what it is sent"
+# Beam's options that errors name.
+PARAMETERS = ("runner", "flink_master", "job_endpoint", "spark_master_url")
+_LOGGERS = {
+    "apache_beam": logging.WARNING,
+    # These print errors of tasks, which are raised again here.
+    "apache_beam.runners.common": logging.CRITICAL,
+    "apache_beam.runners.direct": logging.CRITICAL,
+    "apache_beam.runners.portability": logging.CRITICAL,
+    "apache_beam.runners.worker": logging.CRITICAL,
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Parses Beam's options."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises `InputError` where argparse would end the process."""
+        raise InputError("beam", "options of Beam", message)
+
+    def add_value_provider_argument(self, *names: str, **settings) -> None:
+        """Adds an option that Beam declares for its templates as an ordinary one."""
+        self.add_argument(*names, **settings)
+
+
+def parse(arguments: Sequence[str]) -> PipelineOptions:
+    """Returns Beam's options from a command line.
+
+    Raises:
+        InputError: if a value is wrong, the runner is refused, or an option, a misspelt one for example, is not Beam's.
+            Runners on other machines may know more of them.
+    """
+    parser = _Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    beam_internals.add_options(parser)
+    _, unknown = parser.parse_known_args(arguments)
+    options = PipelineOptions(list(arguments))
+    standard = options.view_as(StandardOptions)
+    standard.runner = standard.runner or DEFAULT_RUNNER
+    if unknown and is_local(options):
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    _check(options)
+    # Some are for stores such as S3.
+    FileSystems.set_options(options)
+    return options
+
+
+def _name(options: PipelineOptions) -> str:
+    """Returns the class name of the runner; Beam takes any case, names without `Runner`, and paths of classes."""
+    given = options.view_as(StandardOptions).runner
+    last = given.rpartition(".")[2].lower()
+    names = {name.lower(): name for name in (*StandardOptions.KNOWN_RUNNER_NAMES, *_REFUSED)}
+    return names.get(last) or names.get(f"{last}runner") or given
+
+
+def is_local(options: PipelineOptions) -> bool:
+    """Whether the job runs on this machine and ends with this process."""
+    return _name(options) in _LOCAL
+
+
+def _check(options: PipelineOptions) -> None:
+    """Raises `InputError` for a runner that would listen beyond this machine, or start a program that does."""
+    name, endpoint = _name(options), options.view_as(PortableOptions).job_endpoint
+    if name in _REFUSED:
+        raise InputError("runner", f"{name} {_REFUSED[name]}; use {DEFAULT_RUNNER}")
+    if name == "PortableRunner" and not endpoint:
+        raise InputError("job_endpoint", "the address of a job service", "none")
+    flink, spark = options.view_as(FlinkRunnerOptions), options.view_as(SparkRunnerOptions)
+    if name == "FlinkRunner" and not endpoint:
+        if not flink.flink_submit_uber_jar:
+            raise InputError("runner", f"{_JAVA}; add --flink_submit_uber_jar")
+        if flink.flink_master in beam_internals.MAGIC_HOST_NAMES:
+            raise InputError("flink_master", f"{_JAVA}; give the host:port of a cluster")
+    if name == "SparkRunner" and not endpoint and not spark.spark_submit_uber_jar:
+        raise InputError("runner", f"{_JAVA}; add --spark_submit_uber_jar and --spark_rest_url")
+
+
+def uses_processes(options: PipelineOptions) -> bool:
+    """Whether the options ask for several worker processes of the in-memory runner."""
+    is_many = options.view_as(DirectOptions).direct_running_mode == "multi_processing"
+    return is_many and _name(options) == DEFAULT_RUNNER
+
+
+def processes_per_machine(options: PipelineOptions) -> int | None:
+    """Returns how many worker processes the options start on one machine; 0: one per core; None: none but this one."""
+    if uses_processes(options):
+        return options.view_as(DirectOptions).direct_num_workers
+    return None if is_local(options) else int(options.view_as(PortableOptions).sdk_worker_parallelism or 0)
+
+
+@contextlib.contextmanager
+def connected(
+    options: PipelineOptions, module: str, load_tensorflow: Callable[[], None] | None = None
+) -> Iterator[beam.Pipeline]:
+    """Yields an empty pipeline with `options`, to be run in the block, and changes Beam in this process for it.
+
+    Beam's servers then listen on loopback addresses only. Unless the options set a log level, it logs warnings only.
+
+    Args:
+        options: of Beam.
+        module: what worker processes of the in-memory runner import.
+        load_tensorflow: called if this process does the work.
+
+    Raises:
+        InputError: if the runner is unknown, cannot be reached, or needs further options.
+    """
+    beam_internals.listen_on_loopback()
+    _quieten(options)
+    runner: object = None
+    if uses_processes(options):
+        options = PipelineOptions.from_dictionary(options.get_all_options(drop_default=True))
+        # Otherwise the runner would start its own kind of workers.
+        options.view_as(DirectOptions).direct_running_mode = ""
+        processes.prepare([module])
+        runner = beam_internals.FnApiRunner(processes.WorkerProcesses())
+    elif is_local(options):
+        if load_tensorflow:
+            load_tensorflow()
+    else:
+        flink_cluster.check(options)
+        remote.name_job(options)
+    try:
+        pipeline = beam.Pipeline(runner, options)
+    except (ValueError, ImportError) as error:
+        raise InputError("runner", " ".join(str(error).split())) from None
+    with contextlib.nullcontext() if is_local(options) else remote.ends_as_interrupts():
+        yield pipeline
+
+
+def _quieten(options: PipelineOptions) -> None:
+    worker = options.view_as(WorkerOptions)
+    if worker.default_sdk_harness_log_level or worker.sdk_harness_log_level_overrides:
+        return
+    for name, level in _LOGGERS.items():
+        if logging.getLogger(name).level == logging.NOTSET:
+            logging.getLogger(name).setLevel(level)
+    logging.getLogger().addFilter(_is_of_others)
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """Filters out what Beam logs on the root logger: tracebacks of its file systems."""
+    return not record.pathname.startswith(os.path.dirname(beam.__file__) + os.sep)
+
+
+def run(pipeline: beam.Pipeline, folder: plan.Folder, last: str = record_folder.MARKER_FILE) -> None:
+    """Runs `pipeline` to its end; the last file that it writes is `last`.
+
+    Raises:
+        InputError, ReadError, WriteError: that of the first task that failed.
+        ChildProcessError: if a worker process died, or a remote job failed.
+    """
+    try:
+        state = remote.execute(pipeline) if not is_local(pipeline.options) else pipeline.run().wait_until_finish()
+    except Exception as error:
+        if "KeyboardInterrupt" in f"{type(error).__name__}: {error}":
+            raise KeyboardInterrupt from None
+        if plan.is_finished(folder):  # by another run of the same command
+            return
+        if own := failures.first(folder):
+            raise own from None
+        if isinstance(pipeline.runner, beam_internals.FnApiRunner):
+            processes.check()
+        if not is_local(pipeline.options):
+            raise ChildProcessError(remote.reason(error)) from None
+        raise
+    if own := failures.first(folder):
+        raise own
+    if state not in (None, PipelineState.DONE):
+        raise ChildProcessError(f"the pipeline ended as {state}; see the runner's log for the reason")
+    if not plan.is_finished(folder, last):
+        raise InputError(folder.path, "was deleted, or taken by another run, before this one had finished")

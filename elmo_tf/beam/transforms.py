@@ -1,0 +1,213 @@
+"""Text to a folder of records in a pipeline of your own.
+
+    import apache_beam as beam
+    from elmo_tf.beam import CountWords, ReadSentences, WriteRecords
+
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        sentences = pipeline | ReadSentences("corpus/*.gz")
+        short = sentences | beam.Filter(lambda tokens: len(tokens) < 100)
+        vocabulary = short | CountWords(min_count=3)
+        _ = short | WriteRecords("data/train", vocabulary)
+
+`elmo-tf train` reads the folder. `elmo-tf preprocess` does the same without the filter, in the order of the text and
+several times as fast: there text does not pass through Beam's shuffle.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from elmo_tf.beam import corpus_tasks, job_config, plan, report
+from elmo_tf.beam.preprocess import counts, info, shards
+from elmo_tf.corpus import corpora, reading, sentences
+from elmo_tf.errors import InputError
+from elmo_tf.files import stores
+from elmo_tf.records import record_folder
+from elmo_tf.text import char_ids, tokenizers
+from elmo_tf.text.tokens import to_bytes
+from elmo_tf.text.vocabulary import Vocabulary
+
+_TASK_BYTES = 8 << 20  # of text that one element of `ReadSentences`' tasks reads
+
+
+class ReadSentences(beam.PTransform):
+    """A pipeline -> its sentences, each a list of str, in no order.
+
+    Irregular text (pipelines/README.md) is treated as by `elmo-tf preprocess`, but not counted.
+
+    Args:
+        patterns: files, folders, globs; plain or compressed.
+        tokenizer: how lines are split, one of `"whitespace"`, `"unicode"`, `"characters"`, ...
+        line: what a line of raw text is: `"sentence"`, `"paragraph"` or `"part"`; None: as `elmo-tf preprocess`.
+
+    Raises:
+        InputError: when it is applied, if there are no such files or they are not text; on workers, if one is damaged
+            or has changed.
+    """
+
+    def __init__(self, patterns: str | Sequence[str], tokenizer: str = "whitespace", line: str | None = None):
+        super().__init__()
+        self._config = job_config.JobConfig(input=patterns, output="", tokenizer=tokenizer, line=line)
+
+    def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
+        corpus = reading.inspect(corpora.match(self._config.input), self._config.tokenizer)
+        count = -(-sum(file.text_size for file in corpus) // _TASK_BYTES) or 1
+        tasks = pbegin.pipeline | "Tasks" >> corpus_tasks.make_tasks(
+            corpus_tasks.PackedCorpus(corpus), corpora.plan_in_order, count
+        )
+        return tasks | "Read" >> beam.ParDo(_Read(self._config.settings())).with_output_types(list[str])
+
+
+class _Read(beam.DoFn):
+    def __init__(self, settings: sentences.Settings):
+        self._settings = settings
+
+    def setup(self) -> None:
+        self._reader = sentences.Reader(self._settings)
+
+    @beam.typehints.no_annotations
+    def process(self, task: corpora.Task) -> Iterator[list[str]]:
+        for batch in self._reader.read(task):
+            for words in batch.sentences:
+                yield [word.decode() for word in words]
+
+
+class CountWords(beam.PTransform):
+    """Sentences, each a list of str or bytes -> one `Vocabulary`, as `elmo-tf preprocess` counts it.
+
+    Args:
+        min_count: words that occur less often are left out.
+        max_size: words to keep, `<S>`, `</S>` and `<UNK>` among them; None: all.
+
+    Raises:
+        InputError: on a worker, if no word is frequent enough.
+    """
+
+    def __init__(self, min_count: int = 1, max_size: int | None = None):
+        super().__init__()
+        self._min_count, self._max_size = min_count, max_size
+
+    def expand(self, sentences: beam.PCollection) -> beam.PCollection:
+        return (
+            sentences
+            | "ToBytes" >> beam.Map(_to_bytes)
+            | "Count" >> beam.ParDo(counts.CountSentence())
+            | "AddUp" >> counts.add_up(self._min_count, self._max_size)
+            | "ToVocabulary" >> beam.Map(_to_vocabulary, self._min_count).with_output_types(Vocabulary)
+        )
+
+
+class WriteRecords(beam.PTransform):
+    """Sentences, each a list of str or bytes -> a folder that `elmo-tf train` reads, and its `info.json` as a dict.
+
+    A sentence's shard and its place in it follow from a hash of its words and the seed, so the same sentences give the
+    same bytes in whatever order they come. A worker holds one shard in memory, the local runner all sentences.
+
+    Args:
+        folder: the folder to make, local or in a store.
+        vocabulary: a `Vocabulary`, or a collection of one, as `CountWords` returns it.
+        num_shards: files to write; those that get no sentence are left out.
+        seed: of the hash.
+        tokenizer: how the text was split, which models trained on it will do by default.
+
+    Raises:
+        InputError: if the folder is there and not empty; on a worker, if there are no sentences.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        vocabulary: Vocabulary | beam.PCollection,
+        num_shards: int = 1,
+        seed: int = 0,
+        tokenizer: str = "whitespace",
+    ):
+        super().__init__()
+        job_config.require("num_shards", num_shards >= 1, "at least 1", num_shards)
+        job_config.require("seed", 0 <= seed < 2**63, "0 to 2^63 - 1", seed)
+        tokenizers.check(tokenizer)
+        plan.check(folder)
+        if stores.exists(stores.join(folder, plan.FILE)):
+            raise InputError(folder, "is the unfinished output of a command; run it again, or delete the folder")
+        self._folder, self._vocabulary = job_config.output_path(folder), vocabulary
+        self._num_shards, self._seed, self._tokenizer = num_shards, seed, tokenizer
+
+    def expand(self, sentences: beam.PCollection) -> beam.PCollection:
+        words = self._vocabulary
+        if isinstance(words, Vocabulary):
+            words = sentences.pipeline | "GivenVocabulary" >> beam.Create([words])
+        blob = beam.pvalue.AsSingleton(words | "ToBlob" >> beam.Map(lambda words: counts.Counted(words.to_bytes())))
+        return (
+            sentences
+            | "ToBytes" >> beam.Map(_to_bytes)
+            | "ChooseShard" >> beam.Map(self._with_shard)
+            | "GroupShards" >> beam.GroupByKey()
+            | "WriteShards" >> beam.Map(self._write, blob)
+            | "ListShards" >> beam.combiners.ToList()
+            | "Finish" >> beam.Map(self._finish, blob)
+        )
+
+    @beam.typehints.no_annotations
+    def _with_shard(self, words: list[bytes]) -> tuple[int, list[bytes]]:
+        return self._hash(words) % self._num_shards, words
+
+    @beam.typehints.no_annotations
+    def _write(self, grouped: tuple[int, Iterable[list[bytes]]], words: counts.Counted) -> tuple[int, bytes]:
+        number, group = grouped
+        name = record_folder.shard_name(number, self._num_shards)
+        ordered, repeats, before = [], 0, None
+        for sentence in sorted(filter(None, group)):
+            # A sentence that occurs often is spread over the shard.
+            repeats = repeats + 1 if sentence == before else 0
+            ordered.append((self._hash(sentence, repeats), sentence))
+            before = sentence
+        encoded = shards.encoder_of(words.content).encode([sentence for _, sentence in sorted(ordered)])
+        if not ordered:
+            return number, shards.written([], {})
+        if stores.is_local(self._folder):
+            os.makedirs(self._folder, exist_ok=True)
+        with stores.create(stores.join(self._folder, name)) as file:
+            shard = shards.Shard(lambda _: file, "train", number, name)
+            shard.write(encoded)
+        return number, shards.written([shard], {})
+
+    @beam.typehints.no_annotations
+    def _finish(self, written: list[tuple[int, bytes]], words: counts.Counted) -> dict[str, Any]:
+        about = {
+            "seed": self._seed,
+            "tokenizer": self._tokenizer,
+            "shuffled": True,
+            "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
+            "vocabulary": info.describe_vocabulary(words),
+            "versions": report.versions(),
+        }
+        described = shards.info_of_split("train", shards.read_written(written), about)
+        if not described["sentences"]:
+            raise InputError(self._folder, "sentences to write", "none")
+        contents = {
+            record_folder.VOCABULARY_FILE: words.content,
+            record_folder.INFO_FILE: json.dumps(described, indent=1).encode() + b"\n",
+            record_folder.MARKER_FILE: plan.MARKER,
+        }
+        for name, content in contents.items():
+            stores.write(stores.join(self._folder, name), content)
+        return described
+
+    def _hash(self, words: list[bytes], repeats: int = 0) -> int:
+        key = self._seed.to_bytes(8, "little") + repeats.to_bytes(8, "little")
+        return int.from_bytes(hashlib.blake2b(b" ".join(words), digest_size=8, key=key).digest(), "little")
+
+
+@beam.typehints.no_annotations
+def _to_bytes(words: Iterable[str | bytes]) -> list[bytes]:
+    return [to_bytes(word, "sentences") for word in words]
+
+
+@beam.typehints.no_annotations
+def _to_vocabulary(counted: counts.Counted, min_count: int) -> Vocabulary:
+    counts.check(counted, min_count)
+    return Vocabulary(counted.content.removesuffix(b"\n").split(b"\n"))

@@ -1,0 +1,211 @@
+"""The files of a corpus, and how tasks and shards divide their text."""
+
+import collections
+import logging
+import os
+import re
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
+
+from elmo_tf.corpus import local_globs
+from elmo_tf.errors import InputError
+from elmo_tf.files import stores
+
+# Endings of names, and roughly how many bytes of text one byte of such a file holds.
+COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4, ".zst": 3}
+_TAR = re.compile(r"\.(tar(\.(gz|bz2|xz|zst))?|tgz|tbz2|txz|tzst)$")
+_PASSES = 8  # tasks that share a compressed file; each must decompress all of it
+_OPEN_SHARDS = 64  # most shards that one task writes at a time
+_log = logging.getLogger("elmo_tf")
+
+
+class TextFile(NamedTuple):
+    """One file of the corpus."""
+
+    path: str
+    size: int  # bytes on disk
+    changed: float | None = None  # when it was last changed, as in `stores.Status`; None: not compared
+    is_fasta: bool = False  # whether it is read in records, which `reading.inspect` finds out
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether reading can begin anywhere in the file."""
+        return not self.path.endswith(tuple(COMPRESSED))
+
+    @property
+    def text_size(self) -> int:
+        """Bytes of text in it; an estimate if it is compressed."""
+        return self.size * COMPRESSED.get(os.path.splitext(self.path)[1], 1)
+
+
+class Slice(NamedTuple):
+    """Part of a file: the lines that begin at bytes start <= n < end, or every `parts`-th block of them."""
+
+    file: TextFile
+    start: int = 0
+    end: int | None = None  # None: the end of the file
+    part: int = 0
+    parts: int = 1
+
+    @property
+    def size(self) -> int:
+        """Bytes of text in it; an estimate if the file is compressed."""
+        return ((self.file.text_size if self.end is None else self.end) - self.start) // self.parts
+
+
+class Task(NamedTuple):
+    """One unit of work: the blocks of `slices`, in order, go to `shards` in turn."""
+
+    number: int
+    shards: tuple[int, ...]
+    slices: tuple[Slice, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of text in it; an estimate if files are compressed."""
+        return sum(part.size for part in self.slices)
+
+
+def match(patterns: Iterable[str]) -> list[TextFile]:
+    """Returns the files that `patterns` match, each once, sorted by path; local paths are absolute.
+
+    A pattern is a file, a folder (every file in it, at any depth), or a glob (`*`, `?`, `[..]`, `**` for any depth).
+    Hidden files and folders, whose names begin with a dot, match only where the pattern contains the dot. A local file
+    with several paths, by links of any kind, is read once; the log says how many paths were skipped.
+
+    Raises:
+        InputError: if a pattern matches no file, or a file cannot be read.
+    """
+    same: dict[Hashable, set[TextFile]] = collections.defaultdict(set)
+    skipped: set[str] = set()
+    for pattern in patterns:
+        stores.check_store(pattern)
+        matched = _match_local(pattern, skipped) if stores.is_local(pattern) else _match_remote(pattern)
+        if not matched:
+            empty = "a folder without files" if os.path.isdir(pattern) else "no such file"
+            raise InputError(pattern, "a file, folder or glob that matches files", empty)
+        for path, (status, identity) in matched.items():
+            same[identity].add(TextFile(path, *status))
+    found = sorted(min(files, key=_preference) for files in same.values())
+    skipped |= {file.path for files in same.values() for file in files} - {file.path for file in found}
+    if skipped:
+        _log.info("files and folders skipped, because they are read by another path: %s", f"{len(skipped):,}")
+    for file in found:
+        if _TAR.search(file.path):
+            raise InputError(file.path, "text; unpack the archive first", "a tar archive")
+        if stores.is_local(file.path) and not os.access(file.path, os.R_OK):
+            raise InputError(file.path, "a readable file", "no permission to read it")
+    return found
+
+
+def _preference(file: TextFile) -> tuple[bool, int, str]:
+    """Returns a sort key that puts paths without links first, then short ones."""
+    return os.path.realpath(file.path) != file.path, file.path.count(os.sep), file.path
+
+
+def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
+    """Returns tasks that together write `num_shards` shards and read every line of `corpus` exactly once.
+
+    Divisible files are joined end to end and cut at equal distances. A compressed file that is larger than a shard gets
+    its own shards, to which its blocks are assigned in turn. The plan depends only on the arguments.
+    """
+    total = sum(file.text_size for file in corpus)
+    large = [file for file in corpus if not file.is_divisible and file.text_size * num_shards > total]
+    counts = {file: file.text_size * num_shards // total for file in large}
+    rest = [file for file in corpus if file not in counts]
+    free = num_shards - sum(counts.values())
+    # Shards left over by rounding down.
+    if counts and not rest:
+        counts[max(counts)] += free
+    # The rest may be empty files only, which must be read as well.
+    if rest and not free:
+        counts[max(counts, key=counts.get)] -= 1
+        free = 1
+    pieces = _cut(rest, free) if rest else []
+    shards = [((number,), slices) for number, slices in enumerate(pieces)]
+    first = len(pieces)
+    for file, count in counts.items():
+        passes = max(min(count, _PASSES), -(-count // _OPEN_SHARDS))
+        numbers = range(first, first + count)
+        shards.extend((tuple(numbers[n::passes]), (Slice(file, part=n, parts=passes),)) for n in range(passes))
+        first += count
+    return [Task(number, *task) for number, task in enumerate(shards)]
+
+
+def plan_in_order(corpus: list[TextFile], count: int) -> list[Task]:
+    """Returns `count` tasks that together read `corpus` in order; some may be empty.
+
+    A compressed file is cut into a few parts, by an estimate of its text: each task decompresses all that comes before.
+    """
+    return [Task(number, (number,), slices) for number, slices in enumerate(_cut(corpus, count, _PASSES))]
+
+
+def _cut(corpus: list[TextFile], count: int, passes: int = 1) -> list[tuple[Slice, ...]]:
+    """Returns `count` tuples of slices of about the same size, in the order of the files.
+
+    `passes` is the number of slices that a compressed file may be cut into.
+    """
+    total = sum(file.text_size for file in corpus)
+    edges = [total * number // count for number in range(1, count)]
+    pieces: list[list[Slice]] = [[] for _ in range(count)]
+    begin = number = 0
+    for file in corpus:
+        least = 1 if file.is_divisible else -(-file.text_size // passes)
+        start, owner = 0, number  # of the slice that is not finished
+        while number < count - 1 and edges[number] < begin + file.text_size:
+            cut = edges[number] - begin
+            number += 1
+            if cut - start >= least:
+                pieces[owner].append(Slice(file, start, cut))
+                start, owner = cut, number
+            elif cut == start:
+                owner = number
+        pieces[owner].append(Slice(file, start))
+        begin += file.text_size
+        while number < count - 1 and edges[number] <= begin:
+            number += 1
+    return [tuple(slices) for slices in pieces]
+
+
+def check_unchanged(corpus: Iterable[TextFile]) -> None:
+    """Raises `InputError`, naming the first file whose size or time of change is another one by now."""
+    corpus = [file for file in corpus if file.changed is not None]
+    near = map(stores.status, (file.path for file in corpus if stores.is_local(file.path)))
+    far = stores.at_once(stores.status, (file.path for file in corpus if not stores.is_local(file.path)))
+    for file in corpus:
+        check_status(file, next(near if stores.is_local(file.path) else far))
+
+
+def check_status(file: TextFile, status: stores.Status) -> None:
+    """Raises `InputError` if a file has changed since `match`."""
+    if file.changed is not None and status != (file.size, file.changed):
+        raise InputError(file.path, "changed while it was read; run the command again when it is complete")
+
+
+def _match_local(pattern: str, skipped: set[str]) -> dict[str, tuple[stores.Status, Hashable]]:
+    """Returns status and identity of the files, by path."""
+    found = {}
+    for path in local_globs.match(pattern, skipped):
+        status = os.stat(path)
+        # `..` after a link is the parent of the link's target.
+        absolute = os.path.realpath(path) if os.pardir in path.split(os.sep) else os.path.abspath(path)
+        found[absolute] = stores.Status(status.st_size, status.st_mtime_ns), (status.st_dev, status.st_ino)
+    return found
+
+
+def _match_remote(pattern: str) -> dict[str, tuple[stores.Status, Hashable]]:
+    """Returns status and identity, which is the path, of the files, by path.
+
+    By Python's rule for local globs, no wildcard matches a dot that begins a name. Beam's do, so a path with more such
+    dots than its pattern contains a hidden name.
+    """
+
+    def count_hidden(path: str) -> int:
+        return sum(name.startswith(".") for name in path.split("/"))
+
+    pattern = pattern.rstrip("/")
+    for glob in (pattern, stores.join(pattern, "**")):
+        matched = stores.match(glob).items()
+        if files := {path: (status, path) for path, status in matched if count_hidden(path) <= count_hidden(pattern)}:
+            return files
+    return {}

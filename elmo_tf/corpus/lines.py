@@ -1,0 +1,142 @@
+"""Irregular text: rules, and counts of how often each applied."""
+
+import codecs
+import collections
+import itertools
+import operator
+import re
+from typing import NamedTuple
+
+from elmo_tf.corpus import reading
+
+MAX_LINE_BYTES = 1 << 16  # a longer line, or paragraph of running text, is split
+MAX_TOKEN_BYTES = 1000  # a longer token is cut, so no word of a vocabulary is longer
+
+
+# What happens to irregular text; `info.json` has the count of each.
+RULES = {
+    "invalid_utf8_lines": "dropped; to keep them, convert the file, for example with iconv",
+    "blank_lines": "dropped",
+    "byte_order_marks": "dropped at the beginning of a file",
+    "carriage_return_lines": "kept; a carriage return is white space",
+    "nul_lines": "kept; NUL is a character like any other",
+    "unterminated_lines": "kept",
+    "long_lines": f"cut into pieces of {MAX_LINE_BYTES:,} bytes at most, at white space if there is any",
+    "long_tokens": f"cut to {MAX_TOKEN_BYTES:,} bytes",
+}
+_NO_RESIDUES = b" \t\r\v\f\n*"  # white space and stops
+# Only at the beginning of a token: from every byte of one, the search would take quadratic time.
+_LONG_TOKEN = re.compile(rb"(?<!\S)(\S{%d})\S+" % MAX_TOKEN_BYTES)
+# Up to white space or, if there is none, to the end of a character.
+_AS_MUCH_AS_FITS = re.compile(rb".{1,%d}(?:\s|\Z)|.{1,%d}(?![\x80-\xBF])" % ((MAX_LINE_BYTES,) * 2), re.DOTALL)
+
+
+class Text(NamedTuple):
+    """The usable text of a block."""
+
+    lines: list[bytes]  # or paragraphs: valid UTF-8, without line feeds; blank ones only if lines are numbered
+    irregular: collections.Counter  # how often each of `RULES` applied
+
+
+class Cleaner(NamedTuple):
+    """Splits blocks of text into lines or paragraphs."""
+
+    paragraphs: bool  # whether blank lines separate paragraphs of several lines
+    spaced: bool = True  # whether only white space separates tokens; if not, see `shorten`
+    numbered: bool = False  # whether lines keep their numbers: none is split, and a dropped one becomes an empty one
+
+    def clean(self, block: reading.Block) -> Text:
+        """Returns the usable text of a block: of FASTA the sequences, after name and tab if lines are numbered."""
+        records = block.is_fasta
+        lines = block.data.removesuffix(b"\n").split(b"\n")
+        irregular = self._irregular(block, lines)
+        if irregular["byte_order_marks"]:
+            lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
+        # An invalid line becomes a blank one, which ends a paragraph. In FASTA, where it may be a header, it stays.
+        if irregular["invalid_utf8_lines"]:
+            lines = [line if _is_utf8(line) else _valid(line) if records else b"" for line in lines]
+        if irregular["long_tokens"]:
+            lines = [_LONG_TOKEN.sub(lambda token: _valid(token[1]), line) for line in lines]
+        units = _joined(lines) if self.paragraphs else lines
+        if records:
+            units = _sequences(lines, block.is_continuation, self.numbered)
+        if not self.numbered and max(map(len, units), default=0) > MAX_LINE_BYTES:
+            units = [piece for unit in units for piece in _AS_MUCH_AS_FITS.findall(unit)]
+        if self.numbered:
+            return Text(units, irregular)
+        return Text([unit for unit in units if unit and not unit.isspace()], irregular)
+
+    def shorten(self, words: list[bytes], irregular: collections.Counter) -> list[bytes]:
+        """Applies the rule for long tokens to words that a tokenizer has split, and counts it.
+
+        In a language without spaces, the text between white space may be a paragraph rather than a token.
+        """
+        if not (long := sum(len(word) > MAX_TOKEN_BYTES for word in words)):
+            return words
+        irregular["long_tokens"] += long
+        return [_valid(word[:MAX_TOKEN_BYTES]) for word in words]
+
+    def _irregular(self, block: reading.Block, lines: list[bytes]) -> collections.Counter:
+        """Returns how often each of `RULES` applies in a block."""
+        data, found = block.data, collections.Counter()
+        found["byte_order_marks"] = int(block.position == 0 and data.startswith(codecs.BOM_UTF8))
+        found["unterminated_lines"] = int(not data.endswith(b"\n") and not block.is_cut)
+        for byte, rule in ((b"\r", "carriage_return_lines"), (b"\0", "nul_lines")):
+            found[rule] = sum(byte in line for line in lines) if byte in data else 0
+        found["invalid_utf8_lines"] = 0 if _is_utf8(data) else sum(not _is_utf8(line) for line in lines)
+        by_line = not self.paragraphs and not block.is_fasta
+        found["blank_lines"] = sum(map(operator.not_, map(bytes.strip, lines))) if by_line else 0
+        longest = max(map(len, lines))
+        if longest > MAX_TOKEN_BYTES and self.spaced:
+            found["long_tokens"] = sum(len(_LONG_TOKEN.findall(line)) for line in lines if len(line) > MAX_TOKEN_BYTES)
+        if not self.numbered and (not by_line or block.is_cut or longest > MAX_LINE_BYTES):
+            found["long_lines"] = self._count_long(block, lines)
+        return +found
+
+    def _count_long(self, block: reading.Block, lines: list[bytes]) -> int:
+        """Returns the number of lines, paragraphs or records that are too long and begin in the block."""
+        if block.is_fasta:
+            starts = [number for number, line in enumerate(lines) if not number or line.startswith(b">")]
+        elif not self.paragraphs:
+            starts = range(len(lines))
+        else:
+            blank = [True, *(not line or line.isspace() for line in lines)]
+            starts = [number for number in range(len(lines)) if blank[number] and not blank[number + 1]]
+        count = 0
+        for start, end in itertools.pairwise([*starts, len(lines)]):
+            is_long = sum(len(line) + 1 for line in lines[start:end]) > MAX_LINE_BYTES + 1
+            continues = block.is_cut and end == len(lines)
+            count += (is_long or continues) and not (block.is_continuation and start == 0)
+        return count
+
+
+def _joined(lines: list[bytes]) -> list[bytes]:
+    """Returns the paragraphs, which blank lines separate, each as one line."""
+    return b"".join([line + b" " if line and not line.isspace() else b"\n" for line in lines]).split(b"\n")
+
+
+def _sequences(lines: list[bytes], continues: bool, named: bool) -> list[bytes]:
+    """Returns the sequences of FASTA records without `*`, each after its identifier and a tab if `named`.
+
+    If a record `continues` from the previous block, the rest of its sequence is the first.
+    """
+    begun, *records = (b"\n" + b"\n".join(lines)).split(b"\n>")
+    found = [begun.translate(None, _NO_RESIDUES)] if continues else []
+    for record in records:
+        header, _, sequence = record.partition(b"\n")
+        name = b"".join(header.split(None, 1)[:1]) + b"\t" if named else b""
+        found.append(name + sequence.translate(None, _NO_RESIDUES))
+    return found
+
+
+def _valid(text: bytes) -> bytes:
+    """Returns a text without bytes that are not UTF-8."""
+    return text.decode(errors="ignore").encode()
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

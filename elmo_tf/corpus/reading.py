@@ -1,0 +1,237 @@
+"""Reads a slice of the corpus, a block of whole lines at a time, from plain and compressed files.
+
+Only `\\n` ends a line, so a carriage return is white space like any other. Running text is read in whole paragraphs,
+which end at a blank line.
+"""
+
+import bz2
+import codecs
+import contextlib
+import gzip
+import lzma
+import math
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO, NamedTuple
+
+from elmo_tf import extras
+from elmo_tf.corpus import corpora
+from elmo_tf.errors import InputError, reason
+from elmo_tf.files import stores
+
+_LINE, _PARAGRAPH, _RECORD = "line", "paragraph", "record"  # what is read whole
+BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, and fits in the cache
+LONGEST_BYTES = 1 << 12  # kept of a token that fills a block; the rest is skipped
+_PIECE_BYTES = 1 << 16  # read at a time of a line of any length
+_FAR = 1 << 20  # how far beyond its end a slice looks for the end of its last paragraph
+_SPACE = rb"[ \t\v\f\r]"
+_LAST_PARAGRAPH = re.compile(rb".*\n" + _SPACE + rb"*\n", re.DOTALL)
+_LAST_SPACE = re.compile(rb".*" + _SPACE, re.DOTALL)
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, OSError)
+_HEADER_BYTES = 1 << 12  # of text that `inspect` looks at
+# First bytes of files that are not UTF-8 text but would otherwise pass for text with a few irregular lines.
+_NOT_TEXT = {
+    b"\x1f\x8b": "a gzip file whose name does not end in .gz",
+    b"BZh91AY&SY": "a bzip2 file whose name does not end in .bz2",
+    b"\xfd7zXZ\x00": "an xz file whose name does not end in .xz",
+    b"PK\x03\x04": "a zip file",
+    b"\x28\xb5\x2f\xfd": "a zstd file whose name does not end in .zst",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+_FASTA = (".fa", ".fasta", ".faa", ".fna")  # usual endings, which only choose an error
+
+
+def _open_zstd(file: BinaryIO) -> BinaryIO:
+    with extras.required():
+        from backports import zstd  # noqa: PLC0415 - only with an extra
+    # As `zstd --long=31` writes, which is common in large text collections. A file takes only the memory it needs.
+    return zstd.ZstdFile(file, options={zstd.DecompressionParameter.window_log_max: 31})
+
+
+_OPEN: dict[str, Callable[[BinaryIO], BinaryIO]] = {
+    ".gz": lambda file: gzip.GzipFile(fileobj=file),
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": _open_zstd,
+}
+
+
+class Block(NamedTuple):
+    """Whole lines of text, or whole paragraphs."""
+
+    data: bytes
+    source: str  # the file
+    position: int  # of the first byte in the file's text
+    is_continuation: bool = False  # whether the first line, or paragraph, began in the previous block
+    is_cut: bool = False  # whether the last one is too long for the block and continues in the next
+    is_fasta: bool = False  # whether it is of a FASTA file: whole records
+
+
+def inspect(corpus: Iterable[corpora.TextFile], tokenizer: str) -> list[corpora.TextFile]:
+    """Returns the files with `is_fasta` set where the tokenizer is `characters` and the text begins with `>`.
+
+    Raises:
+        InputError: naming the first file that is clearly not text, or not in the compressed format of its name.
+        stores.ReadError: if the disk or the network fails.
+    """
+
+    def look(file: corpora.TextFile) -> corpora.TextFile:
+        with _named(file.path), _open(file) as text:
+            header = text.read(_HEADER_BYTES)
+        for begin, kind in _NOT_TEXT.items():
+            if header.startswith(begin):
+                raise InputError(file.path, "UTF-8 text", kind)
+        is_fasta = header.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b">")
+        stem, ending = os.path.splitext(file.path)
+        name = stem if ending in _OPEN else file.path
+        if is_fasta and tokenizer != "characters" and name.lower().endswith(_FASTA):
+            raise InputError(file.path, "is FASTA, which needs --tokenizer characters")
+        return file._replace(is_fasta=is_fasta and tokenizer == "characters")
+
+    corpus = list(corpus)
+    return list((map if all(stores.is_local(file.path) for file in corpus) else stores.at_once)(look, corpus))
+
+
+def read_blocks(part: corpora.Slice, paragraphs: bool = False, spaced: bool = True) -> Iterator[Block]:
+    """Yields the text of a slice, about `BLOCK_BYTES` at a time, in whole lines or, if asked for, `paragraphs`.
+
+    Args:
+        part: the slice.
+        paragraphs: whether blank lines separate paragraphs of several lines.
+        spaced: whether only white space separates tokens. If not, a line without any is cut between characters where
+            it is too long for a block; if so, it is one token, of which only the beginning is kept.
+
+    Raises:
+        InputError: if a file has changed, is not in the compressed format that its name implies, or is damaged.
+        stores.ReadError: if the disk or the network fails.
+    """
+    with _named(part.file.path), _open(part.file) as text:
+        for number, block in enumerate(_blocks(text, part, paragraphs, spaced)):
+            if number % part.parts == part.part:
+                yield block
+
+
+@contextlib.contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Turns what Python's modules and stores raise in the block into errors that name the file."""
+    try:
+        yield
+    except (InputError, stores.ReadError, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        module = type(error).__module__.partition(".")[0]
+        # Python's own modules raise errors without a number about damaged contents.
+        is_damage = isinstance(error, _DAMAGED) and not getattr(error, "errno", None) and module != "apache_beam"
+        if is_damage or module == "backports":
+            raise InputError(path, "an intact compressed file", str(error)) from None
+        if isinstance(error, OSError) or not stores.is_local(path):
+            raise stores.ReadError(f"cannot read {path}: {reason(error)}") from error
+        raise
+
+
+def line_number(block: Block, offset: int) -> int:
+    """Returns the number, from 1, of the line of the file that holds byte `offset` of a block."""
+    left = block.position
+    line = 1 + block.data.count(b"\n", 0, offset)
+    with _open(corpora.TextFile(block.source, 0)) as text:
+        while left and (data := text.read(min(BLOCK_BYTES, left))):
+            line += data.count(b"\n")
+            left -= len(data)
+    return line
+
+
+@contextlib.contextmanager
+def _open(file: corpora.TextFile) -> Iterator[BinaryIO]:
+    """Yields the text of a file, decompressed. Raises `InputError` if it is not the file that was found."""
+    with stores.open_file(file.path) as stored:
+        if file.changed is not None:
+            corpora.check_status(file, stores.status(file.path))
+        decompress = _OPEN.get(os.path.splitext(file.path)[1])
+        yield decompress(stored) if decompress else stored
+
+
+def _blocks(text: BinaryIO, part: corpora.Slice, paragraphs: bool, spaced: bool) -> Iterator[Block]:
+    """Yields the blocks of a text that begin in the slice."""
+    source, is_fasta = part.file.path, part.file.is_fasta
+    unit = _RECORD if is_fasta else _PARAGRAPH if paragraphs else _LINE
+    position = _begin(text, part.start, unit)
+    end = math.inf if part.end is None else _begin(text, part.end, unit)
+    text.seek(position)
+    read, waiting, is_cut = position, b"", False
+    while data := text.read(int(min(BLOCK_BYTES, max(end - read, 0)))):
+        read += len(data)
+        waiting += data
+        if len(waiting) < BLOCK_BYTES:
+            continue
+        last, continues = _last_end(waiting, unit, not spaced)
+        # All of it is one token or header, too long to be of use: keep its beginning.
+        if last == 0:
+            rest = len(waiting) - _unfinished(waiting)
+            waiting = waiting[: LONGEST_BYTES - _unfinished(waiting[:LONGEST_BYTES])] + waiting[rest:]
+            continue
+        yield Block(waiting[:last], source, position, is_cut, continues, is_fasta)
+        waiting, is_cut = waiting[last:], continues
+        position = read - len(waiting)
+    if waiting:
+        yield Block(waiting, source, position, is_cut, is_fasta=is_fasta)
+
+
+def _begin(text: BinaryIO, offset: int, unit: str) -> int:
+    """Returns where the first line of a slice from `offset` on begins, which is where the previous slice ends.
+
+    In running text that is after the first blank line, but not much further than `_FAR`.
+    """
+    if offset == 0:
+        return 0
+    text.seek(offset - 1)
+    position = offset - 1 + _line_length(text)
+    far = position + (math.inf if unit == _RECORD else _FAR)
+    while unit != _LINE and position < far:
+        line = text.readline(_PIECE_BYTES)
+        if unit == _RECORD and line.startswith(b">"):
+            break
+        position += len(line) if line.endswith(b"\n") else len(line) + _line_length(text)
+        if not line or (unit == _PARAGRAPH and not line.strip()):
+            break
+    return position
+
+
+def _line_length(text: BinaryIO) -> int:
+    """Reads to the end of the line; returns the number of bytes read."""
+    length = 0
+    while piece := text.readline(_PIECE_BYTES):
+        length += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return length
+
+
+def _last_end(text: bytes, unit: str, anywhere: bool) -> tuple[int, bool]:
+    """Returns where to cut `text`, and whether the line, paragraph or record continues after it.
+
+    It is cut after the last whole unit, or else after the last whole line or word in it. If no word is whole, it is cut
+    after the last whole character if `anywhere`, as in a language without spaces, or else at 0. The header of a record
+    is not cut.
+    """
+    if unit == _PARAGRAPH and (found := _LAST_PARAGRAPH.match(text)):
+        return found.end(), False
+    if unit == _RECORD and (end := text.rfind(b"\n>") + 1):
+        return end, False
+    if end := text.rfind(b"\n") + 1:
+        return end, unit != _LINE
+    if unit == _RECORD and text.removeprefix(codecs.BOM_UTF8).startswith(b">"):
+        return 0, True
+    found = _LAST_SPACE.match(text)
+    if anywhere and not found:
+        return len(text) - _unfinished(text), True
+    return (found.end() if found else 0), True
+
+
+def _unfinished(text: bytes) -> int:
+    """Returns how many bytes at the end of `text` belong to an incomplete UTF-8 character."""
+    decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+    decoder.decode(text[-3:])
+    return len(decoder.getstate()[0])

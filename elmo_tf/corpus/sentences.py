@@ -1,0 +1,209 @@
+"""The sentences of a corpus: splitting text into tokens, and choosing the sentences to hold out."""
+
+import collections
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from elmo_tf.corpus import corpora, lines, reading
+from elmo_tf.errors import InputError
+from elmo_tf.text import tokenizers
+
+TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
+
+# What a line is: a sentence, a paragraph of sentences, or part of a paragraph that ends at the next blank line.
+LINES = (SENTENCE, PARAGRAPH, PART) = ("sentence", "paragraph", "part")
+
+MOST_TOKENS = reading.BLOCK_BYTES  # in a line that is a sentence
+
+Words = list[bytes]  # the tokens of one sentence
+
+
+class Settings(NamedTuple):
+    """How text becomes sentences."""
+
+    tokenizer: str  # one of tokenizers.TOKENIZERS
+    line: str  # what a line of the text is: one of LINES
+    seed: int = 0  # decides which sentences are held out
+    heldout_fraction: float | None = None  # of the distinct sentences; None: hold out none
+    id_column: int | None = None  # of tab-separated lines, from 1: the one with the identifier; None: there is none
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether each sentence begins with its identifier, as its first token."""
+        return self.id_column is not None
+
+    def split(self, sentences: list[Words]) -> dict[str, list[Words]]:
+        """Returns the sentences of each split, which depends only on a sentence's words and the seed."""
+        if self.heldout_fraction is None:
+            return {TRAIN: sentences, HELDOUT: []}
+        found: dict[str, list[Words]] = {TRAIN: [], HELDOUT: []}
+        key, limit = self.seed.to_bytes(8, "little"), self.heldout_fraction * 2**64
+        for words in sentences:
+            digest = hashlib.blake2b(b" ".join(words), digest_size=8, key=key).digest()
+            found[HELDOUT if int.from_bytes(digest, "little") < limit else TRAIN].append(words)
+        return found
+
+
+def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
+    """Returns what happens to irregular text, by the names in `lines.RULES`; see `Reader`."""
+    found = dict(lines.RULES)
+    if settings.tokenizer != "whitespace":
+        found["nul_lines"] = "kept; NUL is white space to this tokenizer"
+    if settings.line == PART:
+        del found["blank_lines"]  # they separate paragraphs
+    if numbered and settings.line == SENTENCE:
+        del found["long_lines"]
+        found |= dict.fromkeys(("blank_lines", "invalid_utf8_lines"), "kept as a sentence without tokens")
+    if settings.tokenizer == "characters":
+        found["invalid_utf8_lines"] += "; in FASTA, only the bytes are dropped"
+    return found
+
+
+class Batch(NamedTuple):
+    """The sentences of one block of text."""
+
+    source: str  # the file
+    sentences: list[Words]  # in the text's order; none is empty, unless they are numbered
+    irregular: collections.Counter  # see `lines.RULES`
+    size: int  # bytes of text
+
+
+class Reader:
+    """Reads the sentences of tasks. Create it on the worker: the tokenizer may need TensorFlow.
+
+    Args:
+        settings: how text becomes sentences.
+        numbered: whether every line, if lines are sentences, yields exactly one, of any length; blank and dropped
+            lines yield one without tokens.
+    """
+
+    def __init__(self, settings: Settings, numbered: bool = False):
+        self._settings = settings
+        self._numbered = numbered and settings.line == SENTENCE
+        self._cleaner = lines.Cleaner(
+            settings.line == PART,
+            spaced=settings.tokenizer == "whitespace",
+            numbered=self._numbered,
+        )
+        self._breaks_lines = settings.tokenizer == "unicode" and settings.line != SENTENCE
+
+    def read(self, task: corpora.Task) -> Iterator[Batch]:
+        """Yields the sentences of a task. Raises `InputError`, also if a numbered line has more than `MOST_TOKENS`."""
+        for part in task.slices:
+            begun: list[Words] = []  # the beginning of a line that continues in the next block
+            for block in reading.read_blocks(part, self._cleaner.paragraphs, self._cleaner.spaced):
+                found, irregular = self._split(block)
+                if self._numbered:
+                    if begun:
+                        found[0] = begun.pop() + found[0]
+                    self._check_lengths(found, block)
+                    begun = [found.pop()] if block.is_cut else []
+                else:
+                    found = list(filter(None, found))
+                yield Batch(block.source, found, irregular, len(block.data))
+            if begun:
+                yield Batch(part.file.path, begun, collections.Counter(), 0)
+
+    def _split(self, block: reading.Block) -> tuple[list[Words], collections.Counter]:
+        """Returns the sentences of a block, which may lack tokens, and how often each rule applied."""
+        text = self._cleaner.clean(block)
+        column, texts = self._settings.id_column, text.lines
+        if self._numbered and block.is_fasta:
+            column = 1
+        if column:
+            names, texts = _without_column(texts, column, block.is_continuation)
+        if self._breaks_lines and texts:
+            from elmo_tf.text import raw_text  # noqa: PLC0415 - it imports TensorFlow
+
+            texts = raw_text.break_sentences(texts).numpy().tolist()
+        found = tokenizers.split(texts, self._settings.tokenizer)
+        if self._settings.has_ids:
+            self._add_identifiers(found, names, block)
+        if not self._cleaner.spaced:
+            found = [self._cleaner.shorten(words, text.irregular) for words in found]
+        return found, text.irregular
+
+    def _add_identifiers(self, sentences: list[Words], names: list[bytes], block: reading.Block) -> None:
+        """Puts its identifier before each sentence that begins in a block. Raises `InputError` if one has none."""
+        for number in range(int(block.is_continuation), len(names)):
+            if not names[number]:
+                expected = f"an identifier in column {self._settings.id_column}, and a tab beside it"
+                raise InputError(block.source, expected, f"none on line {self._line_number(number, block)}")
+            sentences[number].insert(0, names[number])
+
+    def _line_number(self, number: int, block: reading.Block) -> int:
+        """Returns the line in the file at which the numbered sentence of a block begins."""
+        ending = b"\n>" if block.is_fasta else b"\n"
+        offset = sum(len(unit) + len(ending) for unit in block.data.split(ending)[:number])
+        return reading.line_number(block, offset)
+
+    def _check_lengths(self, sentences: list[Words], block: reading.Block) -> None:
+        """Raises `InputError` if one of the numbered sentences of a block is too long."""
+        for number, words in enumerate(sentences):
+            if len(words) > MOST_TOKENS:
+                found = f"more than {MOST_TOKENS:,} tokens on line {self._line_number(number, block)}"
+                raise InputError(block.source, "one sentence per line", found)
+
+
+def read_lines(path: str, tokenizer: str) -> Iterator[str]:
+    """Yields each line of a file or pipe, or each sequence of a FASTA file, before it is split by the tokenizer.
+
+    Raises:
+        InputError: if the file cannot be read, or a line, which is named, is not UTF-8.
+    """
+    with contextlib.ExitStack() as stack:
+        source = path
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):  # a pipe, which is read once
+            copy = stack.enter_context(tempfile.NamedTemporaryFile())
+            with open(path, "rb") as pipe:
+                shutil.copyfileobj(pipe, copy)
+            copy.flush()
+            source = copy.name
+        cleaner = lines.Cleaner(paragraphs=False, spaced=tokenizer == "whitespace", numbered=True)
+        for file in reading.inspect(corpora.match([source]), tokenizer):
+            begun = b""  # of a line that continues in the next block
+            for block in reading.read_blocks(corpora.Slice(file), spaced=cleaner.spaced):
+                text = cleaner.clean(block)
+                if text.irregular["invalid_utf8_lines"]:
+                    raise _invalid(path, block)
+                whole = text.lines
+                if block.is_fasta:
+                    _, whole = _without_column(text.lines, 1, block.is_continuation)
+                whole[0], begun = begun + whole[0], b""
+                if block.is_cut:
+                    begun = whole.pop()
+                yield from (line.rstrip(b"\r").decode() for line in whole)
+            if begun:
+                yield begun.decode()
+
+
+def _invalid(path: str, block: reading.Block) -> InputError:
+    """Returns the error about the first line of a block that is not UTF-8."""
+    try:
+        block.data.decode()
+    except UnicodeDecodeError as error:
+        return InputError(f"{path}, line {reading.line_number(block, error.start)}", "UTF-8", error.reason)
+    return InputError(path, "UTF-8", "other bytes")
+
+
+def _without_column(lines_of_text: list[bytes], column: int, continues: bool) -> tuple[list[bytes], list[bytes]]:
+    """Returns each line's entry in a tab-separated column, counted from 1, and the rest of the line.
+
+    The entry is empty if a line has no such column or no other one, and in a first line that `continues` one whose
+    columns came before.
+    """
+    found, texts = [], []
+    for number, line in enumerate(lines_of_text):
+        if continues and number == 0:
+            found.append(b"")
+            texts.append(line)
+            continue
+        columns = line.split(b"\t")
+        found.append(columns.pop(column - 1).strip() if 1 < len(columns) >= column else b"")
+        texts.append(b"\t".join(columns))
+    return found, texts

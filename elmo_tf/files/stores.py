@@ -1,0 +1,272 @@
+"""Files on this machine and, with Beam's extras, in remote stores: `s3://`, `gs://` and others.
+
+A file appears complete or not at all: it is written under a temporary name, flushed to the disk and renamed. Beam is
+imported for remote paths only.
+"""
+
+import collections
+import concurrent.futures
+import contextlib
+import errno
+import itertools
+import os
+import pathlib
+import re
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
+from typing import Any, BinaryIO, NamedTuple
+
+from elmo_tf.errors import InputError, printable
+from elmo_tf.files import staging
+
+_BATCH = 1000  # files deleted per request, as many as S3 allows
+_COPY_BYTES = 1 << 20  # in memory while a file is copied
+REQUESTS = 16  # to a store at a time
+_LIBRARIES = ("azure", "boto3", "botocore", "google")  # of stores; their errors are not always `OSError`s
+_SCHEME = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")  # as Beam finds it
+UNSEEN = "all workers need it under this path"
+
+
+class _FileError(OSError):
+    def __init__(self, message: str):
+        # A worker cannot report names that are not UTF-8.
+        super().__init__(printable(message))
+
+
+class WriteError(_FileError):
+    """A file cannot be written, because the disk is full for example. Data already written are kept."""
+
+
+class ReadError(_FileError):
+    """A file cannot be read, for a reason other than its contents. Data already written are kept."""
+
+
+class Status(NamedTuple):
+    """A file's size and the time of its last change."""
+
+    size: int  # bytes
+    changed: float  # nanoseconds since 1970; in remote stores, seconds
+
+
+def is_local(path: str) -> bool:
+    """Whether `path` is on this machine rather than in a remote store."""
+    return _SCHEME.match(path) is None
+
+
+def check_store(path: str) -> None:
+    """Raises `InputError`, naming `path`, if its store cannot be reached: what is missing, or what the store says."""
+    if is_local(path):
+        return
+    try:
+        _remote().check(path)
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:
+        raise InputError(path, "a path in a store that answers", _reason(error)) from None
+
+
+def check_folder(path: str) -> None:
+    """Raises `InputError` if a remote folder cannot be used: see `check_store`. Beam has no quotes for globs."""
+    if not is_local(path) and not {*"*?["}.isdisjoint(path):
+        raise InputError(path, "a folder in a store whose path has no *, ? or [", "one that has")
+    check_store(path)
+
+
+def join(folder: str, name: str) -> str:
+    """Returns the path of a file in `folder`."""
+    return os.path.join(folder, name) if is_local(folder) else f"{folder.rstrip('/')}/{name}"
+
+
+def match(pattern: str) -> dict[str, Status]:
+    """Returns the files of a remote store that match a glob, hidden ones included, by path.
+
+    Raises:
+        ReadError: if the store refuses.
+    """
+    with _asked(pattern):
+        matched = _remote().match(pattern)
+    return {file.path: Status(file.size_in_bytes, file.last_updated_in_seconds) for file in matched}
+
+
+def names(folder: str) -> list[str]:
+    """Returns the names of the files in `folder`, in a store at any depth; empty if there is no such folder."""
+    if is_local(folder):
+        return os.listdir(folder) if os.path.isdir(folder) else []
+    prefix = join(folder, "")
+    return [path.removeprefix(prefix) for path in match(join(folder, "**"))]
+
+
+def status(path: str) -> Status:
+    """Returns size and time of change of a file. Raises `ReadError` if there is none."""
+    with _asked(path):
+        if not is_local(path):
+            found = _remote().system(path).metadata(path)
+            return Status(found.size_in_bytes, found.last_updated_in_seconds)
+        about = os.stat(path)
+        return Status(about.st_size, about.st_mtime_ns)
+
+
+def exists(path: str) -> bool:
+    """Whether there is a file or folder at `path`."""
+    with _asked(path):
+        return os.path.exists(path) if is_local(path) else _remote().system(path).exists(path)
+
+
+def open_file(path: str) -> BinaryIO:
+    """Opens a file for reading, without decompressing it; the file can seek."""
+    with _asked(path):
+        return open(path, "rb") if is_local(path) else _remote().open_file(path)
+
+
+def read(path: str) -> bytes:
+    """Returns the contents of a file."""
+    with _asked(path), open_file(path) as file:
+        return file.read()
+
+
+def read_range(path: str, start: int, end: int) -> bytes:
+    """Returns the bytes `start` to `end` of a file without reading others, as Beam's 16 MB buffers for stores would.
+
+    Raises:
+        ReadError: also if the file ends before `end`.
+    """
+    with _asked(path), open_file(path) as file:
+        unbuffered = getattr(file, "raw", file)
+        unbuffered.seek(start)
+        parts, left = [], end - start
+        while left and (part := unbuffered.read(left)):
+            parts.append(part)
+            left -= len(part)
+    if left:
+        raise ReadError(f"cannot read {path}: expected {end - start} bytes from byte {start} on, {left} are missing")
+    return b"".join(parts)
+
+
+def fetch(path: str, target: pathlib.Path) -> None:
+    """Copies a file to a path on this machine. Raises `ReadError` and `WriteError`."""
+    try:
+        with target.open("wb") as local, open_file(path) as file:
+            while content := _next(path, file):
+                local.write(content)
+    except ReadError:
+        raise
+    except OSError as error:
+        raise WriteError(f"cannot write {target}: {_reason(error)}") from error
+
+
+def _next(path: str, file: BinaryIO) -> bytes:
+    with _asked(path):
+        return file.read(_COPY_BYTES)
+
+
+@contextlib.contextmanager
+def create(path: str, staged: str | None = None, check: Callable[[], None] = lambda: None) -> Iterator[BinaryIO]:
+    """Yields a file to write, which replaces any file at `path` when the block ends without an exception.
+
+    Args:
+        path: of the file.
+        staged: the temporary path until then.
+        check: called before the file is renamed; if it raises, nothing appears at `path`.
+
+    Raises:
+        WriteError: naming `path`, if it cannot be written.
+    """
+    staged = staged or f"{path}.tmp-{uuid.uuid4().hex}"
+    try:
+        if is_local(path):
+            with open(staged, "xb", opener=staging.no_link) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            check()
+            os.replace(staged, path)
+        else:
+            with _remote().create(staged) as file:
+                yield file
+            check()
+            _remote().system(path).rename([staged], [path])
+    except BaseException as error:
+        delete([staged])
+        is_stores = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _LIBRARIES
+        if is_stores and not isinstance(error, (ReadError, WriteError)):
+            raise WriteError(f"cannot write {path}: {_reason(error)}") from error
+        raise
+
+
+def publish(staged: str, path: str) -> None:
+    """Gives a local file the name `path`, which nothing may have; `staged` goes. Raises FileExistsError."""
+    try:
+        os.link(staged, path)
+    except FileExistsError:
+        raise
+    except OSError:  # the file system has no links
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path) from None
+        os.rename(staged, path)
+    finally:
+        delete([staged])
+
+
+def write(path: str, content: bytes) -> None:
+    """Writes a whole file. Raises `WriteError`."""
+    with create(path) as file:
+        file.write(content)
+
+
+def at_once(ask: Callable[[Any], Any], about: Iterable[Any]) -> Iterator[Any]:
+    """Yields `ask(item)` for each item, in order, with a limited number of requests to a store at a time."""
+    asked: collections.deque[concurrent.futures.Future] = collections.deque()
+    with concurrent.futures.ThreadPoolExecutor(REQUESTS) as threads:
+        for item in about:
+            asked.append(threads.submit(ask, item))
+            if len(asked) >= REQUESTS:
+                yield asked.popleft().result()
+        while asked:
+            yield asked.popleft().result()
+
+
+def delete(paths: Iterable[str]) -> None:
+    """Deletes files of one file system; those that are missing or cannot be deleted are skipped."""
+    remaining = iter(paths)
+    while batch := list(itertools.islice(remaining, _BATCH)):
+        if is_local(batch[0]):
+            for path in batch:
+                with contextlib.suppress(OSError):
+                    os.remove(path)
+            continue
+        try:
+            _remote().system(batch[0]).delete(batch)
+        except Exception:  # of any library
+            for path in batch:
+                with contextlib.suppress(Exception):
+                    _remote().system(path).delete([path])
+
+
+def _remote() -> ModuleType:
+    """Returns the module for remote stores, which imports Beam."""
+    from elmo_tf.files import remote_stores  # noqa: PLC0415 - it imports Beam
+
+    return remote_stores
+
+
+@contextlib.contextmanager
+def _asked(path: str) -> Iterator[None]:
+    """Turns an OSError in the block, or whatever a remote store raises, into a `ReadError`."""
+    try:
+        yield
+    except (InputError, ReadError):
+        raise
+    except Exception as error:
+        if is_local(path) and not isinstance(error, OSError):
+            raise
+        hint = f"; {UNSEEN}" if isinstance(error, FileNotFoundError) else ""
+        raise ReadError(f"cannot read {path}: {_reason(error)}{hint}") from error
+
+
+def _reason(error: Exception) -> str:
+    """Returns the innermost message of an error of Beam's file systems."""
+    while details := getattr(error, "exception_details", None):
+        error = next(iter(details.values())) if isinstance(details, dict) else details
+    words = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error) or type(error).__name__
+    return " ".join(words.split())

@@ -1,0 +1,62 @@
+"""Errors of tasks as data."""
+
+import collections
+
+import pytest
+
+from elmo_tf.beam import failures, plan
+from elmo_tf.errors import InputError
+from elmo_tf.files import stores
+
+Task = collections.namedtuple("Task", "number error")
+
+
+class Failing(failures.TaskFn):
+    failed = ("failed",)
+
+    def do(self, task: Task):
+        yield "begun"
+        raise task.error
+
+
+def test_a_remote_job_goes_on_and_the_command_raises_the_error_of_the_lowest_task(folder):
+    step = Failing(folder, stops=False)
+    for number in (11, 2, 300):
+        error = InputError(f"/x/{number}", "text", "none: \udce9") if number != 300 else InputError("a", "is bad")
+        assert list(step.process(Task(number, error))) == ["begun", "failed"]
+    found = failures.first(folder)
+    assert (type(found), found.subject, str(found)) == (InputError, "/x/2", "/x/2: expected text, found none: \\udce9")
+
+
+def test_an_earlier_phase_comes_first_and_other_runs_are_not_asked(folder):
+    late = Failing(folder, stops=False)
+    late.phase = 2
+    list(late.process(Task(0, InputError("late"))))
+    list(Failing(folder, stops=False).process(Task(9, InputError("early"))))
+    assert str(failures.first(folder)) == "early"
+    assert failures.first(folder._replace(run="another")) is None
+
+
+@pytest.mark.parametrize("error", [InputError("a", "is bad"), stores.WriteError("cannot write b")])
+def test_a_local_run_stops_and_the_error_keeps_its_type(folder, error):
+    with pytest.raises(type(error)):
+        list(Failing(folder, stops=True).process(Task(0, error)))
+    found = failures.first(folder)
+    assert (type(found), str(found)) == (type(error), str(error))
+
+
+def test_a_failing_disk_is_left_to_a_remote_runner_which_tries_again(folder):
+    with pytest.raises(stores.ReadError):
+        list(Failing(folder, stops=False).process(Task(0, stores.ReadError("cannot read a"))))
+    assert failures.first(folder) is None
+
+
+def test_a_task_of_an_abandoned_folder_does_nothing(folder):
+    stores.delete([folder.file(plan.FILE)])
+    assert list(Failing(folder, stops=True).process(Task(0, InputError("a")))) == ["failed"]
+    assert failures.first(folder) is None
+
+
+def test_other_exceptions_are_raised(folder):
+    with pytest.raises(KeyError):
+        list(Failing(folder, stops=False).process(Task(0, KeyError())))

@@ -1,0 +1,151 @@
+"""An unfinished folder: who may go on with it, what appears in it, and what remains of it."""
+
+import json
+import os
+
+import pytest
+
+from elmo_tf.beam import plan
+from elmo_tf.errors import InputError
+from elmo_tf.files import stores
+
+ABOUT = {"command": "test", "shards": 2, "input": [["a", 1]]}
+
+
+def claimed(path, **changes: object):
+    return plan.claimed({"train": str(path)}, ABOUT | changes)
+
+
+def end(path, error: type[BaseException], work: str | None = None, **changes: object) -> None:
+    """Lets a run end with an error, perhaps after it has written a file."""
+    with pytest.raises(error), claimed(path, **changes) as folders:
+        if work:
+            folders["train"].write(work, b"x")
+        raise error("no")
+
+
+@pytest.mark.parametrize("where", ["here", "store"])
+def test_a_folder_has_its_plan_until_it_is_finished(where, tmp_path, store):
+    path = str(tmp_path / "deep" / "a") if where == "here" else "memory://out/a"
+    plan.check(path)
+    with claimed(path) as folders:
+        stored = json.loads(stores.read(stores.join(path, "plan.json")))
+        assert stored == ABOUT | {"digest": folders["train"].digest}
+        stores.write(folders["train"].temporary("left by a killed worker"), b"")
+        stores.write(stores.join(path, ".0123456789abcdef.of another plan"), b"")
+        folders["train"].write("info.json", b"{}")
+        folders["train"].finish()
+    assert sorted(stores.names(path)) == [".0123456789abcdef.of another plan", "_SUCCESS", "info.json"]
+    with pytest.raises(InputError, match=r"/a: is finished; delete it to run the job again$"):
+        plan.check(path)
+
+
+def test_the_same_plan_goes_on_and_another_one_is_named_and_touches_nothing(tmp_path):
+    end(tmp_path / "a", OSError, "shard-0.tfrecord")
+    left = sorted(os.listdir(tmp_path / "a"))
+    assert left == ["plan.json", "shard-0.tfrecord"]
+    for changes, difference in (
+        ({"shards": 3}, "other options: shards 2, now 3; run"),
+        ({"input": []}, "other options: another input; run"),
+        ({"command": "embed"}, "another command; run"),
+    ):
+        with (
+            pytest.raises(InputError, match=rf"/a: is the unfinished output of {difference}"),
+            claimed(tmp_path / "a", **changes),
+        ):
+            pass
+    assert sorted(os.listdir(tmp_path / "a")) == left
+    with claimed(tmp_path / "a") as folders:
+        folders["train"].finish()
+    assert sorted(os.listdir(tmp_path / "a")) == ["_SUCCESS", "shard-0.tfrecord"]
+
+
+def test_a_run_that_was_killed_before_it_deleted_its_plan_can_go_on(tmp_path):
+    end(tmp_path / "a", OSError, "shard-0.tfrecord")
+    (tmp_path / "a" / "_SUCCESS").touch()
+    plan.check(str(tmp_path / "a"))
+    with claimed(tmp_path / "a"):
+        pass
+    assert sorted(os.listdir(tmp_path / "a")) == ["_SUCCESS", "shard-0.tfrecord"]
+
+
+@pytest.mark.parametrize(
+    ("error", "work", "left"),
+    [
+        (InputError, "shard-0.tfrecord", []),
+        (OSError, None, []),
+        (KeyboardInterrupt, None, []),
+        (KeyboardInterrupt, "shard-0.tfrecord", ["deep"]),
+    ],
+)
+def test_wrong_input_leaves_nothing_and_other_ends_leave_only_work(tmp_path, error, work, left):
+    end(tmp_path / "deep" / "a", error, work)
+    assert os.listdir(tmp_path) == left
+
+
+def test_an_error_does_not_cost_what_an_earlier_run_has_done(tmp_path):
+    end(tmp_path / "a", OSError, "shard-0.tfrecord")
+    end(tmp_path / "a", InputError)
+    assert sorted(os.listdir(tmp_path / "a")) == ["plan.json", "shard-0.tfrecord"]
+
+
+def test_errors_and_interrupts_say_what_to_do(tmp_path):
+    for error in (OSError, KeyboardInterrupt):
+        with pytest.raises(error, match=r"^full; run the same command again$"), claimed(tmp_path / "a"):
+            raise error("full")
+
+
+@pytest.mark.parametrize("content", [None, b"{}", b'{\n "digest": "0123456789abcdef",\n}'])
+def test_nothing_appears_in_a_folder_that_has_another_plan_by_now(tmp_path, content):
+    with pytest.raises(plan.AbandonedError), claimed(tmp_path / "a") as folders:
+        file = tmp_path / "a" / "plan.json"
+        file.write_bytes(content) if content else file.unlink()
+        folders["train"].write("shard-0.tfrecord", b"x")
+    assert not (tmp_path / "a" / "shard-0.tfrecord").exists()
+
+
+def test_what_stands_in_a_foreign_plan_is_part_of_no_path(tmp_path):
+    (tmp_path / "a").mkdir()
+    foreign = {"digest": "x/../../../../escaped/evil", "run": "x/../../evil", **ABOUT}
+    (tmp_path / "a" / "plan.json").write_text(json.dumps(foreign))
+    with pytest.raises(InputError, match="is the unfinished output of other options"), claimed(tmp_path / "a"):
+        pass
+    (tmp_path / "a" / "plan.json").write_text("[" * 9999)
+    with pytest.raises(InputError, match=r"/a: has a damaged plan.json; "), claimed(tmp_path / "a"):
+        pass
+    assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "folder"])
+def test_what_is_not_ours_is_refused(tmp_path, kind):
+    path = tmp_path / "a"
+    if kind == "folder":
+        path.mkdir()
+        (path / "mine").touch()
+    else:
+        path.touch() if kind == "file" else path.symlink_to("nowhere")
+    expected = {
+        "file": "is a file",
+        "link": "a link to a place that does not exist",
+        "folder": "already exists, and is not an unfin",
+    }
+    with pytest.raises(InputError, match=rf"/a: {expected[kind]}"):
+        plan.check(str(path))
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(InputError, match=r"/a: expected a folder that can be made, found Not a directory$"),
+        claimed(tmp_path / "file" / "a"),
+    ):
+        pass
+
+
+def test_a_folder_that_another_run_finishes_meanwhile_is_refused(tmp_path):
+    plan.check(str(tmp_path / "a"))
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "_SUCCESS").touch()
+    with pytest.raises(InputError, match=r"/a: is finished"), claimed(tmp_path / "a"):
+        pass
+    assert os.listdir(tmp_path / "a") == ["_SUCCESS"]

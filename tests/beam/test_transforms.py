@@ -1,0 +1,79 @@
+"""The transforms in a pipeline of a user's own."""
+
+import itertools
+import json
+import random
+
+import apache_beam as beam
+import pytest
+from apache_beam.testing.util import assert_that, equal_to
+
+from elmo_tf.beam import CountWords, ReadSentences, WriteRecords
+from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
+from elmo_tf.errors import InputError
+from elmo_tf.records import record_folder
+from elmo_tf.text.vocabulary import Vocabulary
+from tests import helpers
+from tests.beam.common import contents
+
+LINES = [f"word{number % 9} of sentence{number}" for number in range(400)] + ["Yes ."] * 50 + ["one two three four"]
+TEXT = "\n".join([*LINES, ""]).encode()
+
+
+def words_of(path) -> list[list[str]]:
+    records = record_folder.open_folder(path)
+    return [[word.decode() for word in words] for _, words in helpers.sentences_of(records)]
+
+
+def test_ten_lines_make_a_folder_of_the_sentences_that_a_filter_keeps(corpus, tmp_path):
+    paths = corpus(TEXT)
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        sentences = pipeline | ReadSentences(paths)
+        short = sentences | beam.Filter(lambda tokens: len(tokens) < 4)
+        vocabulary = short | CountWords(min_count=2)
+        info = short | WriteRecords(f"{tmp_path}/records", vocabulary, num_shards=3)
+        assert_that(info | beam.Map(lambda about: about["sentences"]), equal_to([450]))
+    found = words_of(tmp_path / "records")
+    assert sorted(found) == sorted(line.split() for line in LINES[:-1])
+    records = record_folder.open_folder(tmp_path / "records")
+    assert records.vocabulary.tokens[3:5] == [b"of", b"."]
+    assert len(records.info.shards) == 3
+    repeated = [place for place, words in enumerate(found) if words == ["Yes", "."]]
+    assert max(b - a for a, b in itertools.pairwise(repeated)) > 1  # not one after the other
+
+
+def test_the_vocabulary_is_that_of_the_command(corpus, tmp_path):
+    paths = corpus(TEXT)
+    preprocess(PreprocessConfig(input=paths, output=tmp_path / "command", min_count=2))
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        vocabulary = pipeline | ReadSentences(paths) | CountWords(min_count=2, max_size=100)
+        assert_that(vocabulary | beam.Map(lambda words: words.to_bytes()), equal_to([
+            (tmp_path / "command" / "vocab.txt").read_bytes()
+        ]))  # fmt: skip
+
+
+def test_the_same_sentences_give_the_same_bytes_in_any_order_and_another_seed_others(tmp_path):
+    sentences = [line.split() for line in LINES]
+    words = Vocabulary([b"<S>", b"</S>", b"<UNK>", b"of"])
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        random.Random(name).shuffle(sentences)
+        with beam.Pipeline(runner="FnApiRunner") as pipeline:
+            _ = pipeline | beam.Create(sentences) | WriteRecords(f"{tmp_path}/{name}", words, num_shards=4, seed=seed)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    assert sorted(words_of(tmp_path / "a")) == sorted(words_of(tmp_path / "c"))
+    assert words_of(tmp_path / "a") != words_of(tmp_path / "c")
+    assert json.loads((tmp_path / "a" / "info.json").read_text())["shuffled"]
+
+
+def test_what_cannot_be_used_is_refused_where_it_enters(tmp_path):
+    words = Vocabulary([b"<S>", b"</S>", b"<UNK>"])
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    with pytest.raises(InputError, match="/full: already exists"):
+        WriteRecords(f"{tmp_path}/full", words)
+    with pytest.raises(InputError, match=r"^num_shards: expected at least 1, found 0$"):
+        WriteRecords(f"{tmp_path}/new", words, num_shards=0)
+    with pytest.raises(InputError, match=r"^tokenizer: expected one of "):
+        ReadSentences("x", tokenizer="words")
+    with pytest.raises(InputError, match=r"/none: expected a file, folder or glob that matches files"):
+        _ = beam.Pipeline(runner="FnApiRunner") | ReadSentences(f"{tmp_path}/none")

@@ -1,0 +1,111 @@
+"""FASTA files, whose records become lines: however they are wrapped, cut, compressed or divided among tasks."""
+
+import gzip
+import os
+import random
+import threading
+
+import pytest
+
+from elmo_tf.corpus import lines, reading, sentences
+from elmo_tf.errors import InputError
+from elmo_tf.records import record_folder
+from tests import helpers
+from tests.beam.common import read_sentences
+
+
+def drawn(count: int, longest: int) -> list[bytes]:
+    draw = random.Random(count)
+    return ["".join(draw.choices("ACDEFGHIKLMNPQRSTVWXYac", k=draw.randrange(longest))).encode() for _ in range(count)]
+
+
+def fasta(sequences: list[bytes], width: int = 60, end: bytes = b"\n") -> bytes:
+    """Returns records `>id0 a note`, `>id1 a note`, ... with lines of `width` residues and `*` at the end."""
+    wrapped = [[one[at : at + width] for at in range(0, len(one), width)] for one in sequences]
+    return b"".join(end.join([b">id%d a > note" % number, *rows, b"*"]) + end for number, rows in enumerate(wrapped))
+
+
+def read(paths: list[str], num_tasks: int, numbered: bool = True, **settings) -> list[bytes]:
+    found = read_sentences(paths, num_tasks, numbered, tokenizer="characters", **settings)
+    return [b"".join(words) for _, words in found]
+
+
+@pytest.mark.parametrize("num_tasks", [1, 3, 50])
+@pytest.mark.parametrize(
+    ("name", "width", "end"), [("a.fasta", 60, b"\n"), ("a.fa", 7, b"\r\n"), ("a.faa", 999, b"\n")]
+)
+def test_each_record_is_one_text_in_one_task(corpus, monkeypatch, num_tasks, name, width, end):
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 500)
+    sequences = [*drawn(60, 200), b"", b"M" * 400, b"K"]
+    paths = corpus(**{name: fasta(sequences, width, end), "b.fna.gz": gzip.compress(fasta(sequences, width, end))})
+    monkeypatch.setattr(sentences, "MOST_TOKENS", 500)
+    assert read(paths, num_tasks) == sequences * 2
+    kept = [sequence for sequence in sequences if sequence] * 2
+    if width < 400:  # of records longer than a block, preprocessing makes several
+        assert sorted(b"".join(read(paths, num_tasks, numbered=False))) == sorted(b"".join(kept))
+    monkeypatch.undo()
+    assert sorted(read(paths, num_tasks, numbered=False)) == sorted(kept)
+
+
+def test_files_are_known_by_their_first_character(corpus):
+    files = {
+        "a.txt": b"\n>one\nMK\nV\n",
+        "b.fa": b"MK V\n\n>L\n",
+        "c.FAS": b"\xef\xbb\xbf>x\nK\nL\n",
+        "d.pep": b">y\nA\n",
+    }
+    assert read(corpus(**files), 1) == [b"MKV", b"MKV", b"", b">L", b"KL", b"A"]
+    assert read(corpus(**{"e.gz": gzip.compress(files["c.FAS"])}), 1) == [b"KL"]
+
+
+def test_identifiers_stand_before_numbered_sequences():
+    text = b">sp|P1|X_Y first\nMK V*\n\nL\n>two\n>\xff3\xe9 x\nxXbZ\n"
+    cleaner = lines.Cleaner(paragraphs=False, spaced=False, numbered=True)
+    found = cleaner.clean(reading.Block(text, "a.fa", 0, is_fasta=True))
+    assert found.lines == [b"sp|P1|X_Y\tMKVL", b"two\t", b"3\txXbZ"]
+    assert found.irregular == {"invalid_utf8_lines": 1}
+    rest = cleaner.clean(reading.Block(b"KK\nL*\n>four\nM\n", "a.fa", 90, is_continuation=True, is_fasta=True))
+    assert rest.lines == [b"KKL", b"four\tM"]
+
+
+def test_a_long_record_is_cut_for_training_and_refused_for_vectors(corpus):
+    sequences = [b"M", b"ACDE" * 50_000, b"K"]
+    paths = corpus(**{"a.fa": fasta(sequences), "b.txt": b"ACDE" * 50_000 + b"\nK\n"})
+    found = read(paths, 1, numbered=False)
+    assert sorted(b"".join(found)) == sorted(b"".join(sequences) + b"ACDE" * 50_000 + b"K")
+    assert max(map(len, found)) <= lines.MAX_LINE_BYTES < reading.BLOCK_BYTES
+    for path, line in zip(paths, (4, 1), strict=True):
+        with pytest.raises(InputError, match=rf"{path}: .* more than 131,072 tokens on line {line}$"):
+            read([path], 1)
+
+
+@pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf", b"\n"])
+def test_a_header_longer_than_a_block_is_no_sequence(corpus, begin):
+    paths = corpus(**{"a.fa": begin + b">P1 " + b"some protein\x01" * 30_000 + b"\nMKV\n>P2\nAAA\n"})
+    assert read(paths, 1) == [b"MKV", b"AAA"]
+
+
+def test_fasta_by_name_and_content_needs_its_tokenizer(corpus):
+    with pytest.raises(InputError, match=r"a.FA: is FASTA, which needs --tokenizer characters$"):
+        read_sentences(corpus(**{"a.FA": b">a\nMKV\n"}))
+    assert read_sentences(corpus(**{"b.txt": b"> quoted\n"})) == [("b.txt", [b">", b"quoted"])]
+
+
+def test_records_have_a_token_for_each_residue(corpus, process):
+    folder = process(corpus(**{"a.fa": fasta([b"MKVM", b"KM"], 2)}), "--tokenizer=characters")
+    records = record_folder.open_folder(folder)
+    assert records.vocabulary.tokens[3:] == [b"M", b"K", b"V"]
+    assert sorted(words for _, words in helpers.sentences_of(records)) == [[b"K", b"M"], [b"M", b"K", b"V", b"M"]]
+    assert (records.info.sentences, records.info.tokens) == (2, 6)
+
+
+def test_one_file_is_read_by_the_same_rules_and_a_pipe_is_too(corpus, tmp_path):
+    (path,) = corpus(**{"proteins.fas": b">P1 a\nMK\nV\n>P2\nA\n"})
+    assert list(sentences.read_lines(path, "characters")) == ["MKV", "A"]
+    text = "\ufeffa b\r\n\n" + "long " * 60_000 + "line\nc"
+    assert list(sentences.read_lines(corpus(text.encode())[0], "whitespace")) == text[1:].replace("\r", "").split("\n")
+    os.mkfifo(tmp_path / "pipe")
+    threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[b">P1\nMK\n"], daemon=True).start()
+    assert list(sentences.read_lines(str(tmp_path / "pipe"), "characters")) == ["MK"]
+    with pytest.raises(InputError, match=r"0.txt, line 2: expected UTF-8, found invalid start byte$"):
+        list(sentences.read_lines(corpus(b"a\n\xff\n")[0], "whitespace"))

@@ -1,0 +1,197 @@
+"""`elmo-tf corpus lm1b` and what is under it, on a small archive of the same layout."""
+
+import dataclasses
+import fcntl
+import hashlib
+import io
+import json
+import os
+import pathlib
+import random
+import re
+import shlex
+import signal
+import tarfile
+import threading
+import time
+
+import pytest
+
+from elmo_tf import cli
+from elmo_tf.corpus import lm1b
+from elmo_tf.errors import InputError
+from elmo_tf.files import download
+from tests.beam.common import files, interrupted
+from tests.files.file_server import serve
+
+TRAINING, HELDOUT = lm1b.LM1B.folders
+
+
+def text(number: int) -> bytes:
+    draw = random.Random(number)
+    return b"".join(b"%d words of %s\n" % (number, draw.randbytes(20).hex().encode()) for _ in range(500))
+
+
+FILES = {f"{TRAINING}/news.en-{number:05d}-of-00100": text(number) for number in range(1, 6)} | {
+    f"{HELDOUT}/news.en.heldout-{number:05d}-of-00050": text(100 + number) for number in range(3)
+}
+
+
+def pack() -> bytes:
+    """Returns the archive: `FILES` in another order than theirs, among members that are not to be taken."""
+    root = lm1b.LM1B.root
+    news = f"{root}/{TRAINING}"
+    others = [f"{root}/README", f"{news}/._news.en-00001-of-00100", f"{news}/deeper/news.en", f"{news}/../evil"]
+    others += [f"{root}/other/news.en", f"other/{TRAINING}/news.en", f"/{news}/news.en", f"{TRAINING}/news.en"]
+    content = dict.fromkeys(others, b"not for us\n") | {f"{root}/{name}": FILES[name] for name in reversed(FILES)}
+    kinds = dict.fromkeys([root, *(f"{root}/{folder}" for folder in lm1b.LM1B.folders)], tarfile.DIRTYPE)
+    kinds |= {f"{news}/news.en-symbolic": tarfile.SYMTYPE, f"{news}/news.en-hard": tarfile.LNKTYPE}
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, kind in (kinds | dict.fromkeys(content, tarfile.REGTYPE)).items():
+            member, data = tarfile.TarInfo(name), content.get(name, b"")
+            member.type, member.size, member.linkname = kind, len(data), "/etc/hosts"
+            archive.addfile(member, io.BytesIO(data))
+    return packed.getvalue()
+
+
+PACKED = pack()
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch):
+    monkeypatch.setattr(download, "_WAITS", (0, 0))
+
+
+@pytest.fixture
+def server():
+    with serve(PACKED) as running:
+        yield running
+
+
+@pytest.fixture
+def source(server) -> lm1b.Source:
+    sha256 = hashlib.sha256(PACKED).hexdigest()
+    return dataclasses.replace(lm1b.LM1B, url=server.url, size=len(PACKED), sha256=sha256)
+
+
+@pytest.fixture
+def command(source, monkeypatch):
+    """Runs `elmo-tf corpus lm1b` in this process, on the small archive; returns its exit status."""
+    monkeypatch.setattr(lm1b, "LM1B", source)
+    return lambda *arguments: cli.main(["corpus", "lm1b", *map(str, arguments)])
+
+
+@pytest.fixture
+def archive(tmp_path) -> pathlib.Path:
+    """A copy that is already downloaded."""
+    (tmp_path / "mine.tgz").write_bytes(PACKED)
+    return tmp_path / "mine.tgz"
+
+
+@pytest.fixture
+def output(tmp_path) -> pathlib.Path:
+    return tmp_path / "new" / "corpus"
+
+
+def assert_complete(output: pathlib.Path) -> None:
+    """Nothing else is in the folder, or beside it."""
+    assert files(output) == FILES
+    assert os.listdir(output.parent) == [output.name]
+
+
+def test_the_command_fetches_unpacks_and_names_the_next_one_which_works(command, output, capsys, caplog, monkeypatch):
+    assert command("--output", output) == 0
+    assert capsys.readouterr().out == f"{output}\n"
+    assert_complete(output)
+    (message,) = caplog.messages
+    ready, next_command = message.splitlines()
+    assert ready == f"ready in {output}: 5 files in {TRAINING} and 3 files in {HELDOUT}; now, for example:"
+    monkeypatch.chdir(output.parent)
+    name, *arguments = shlex.split(next_command)
+    assert name == "elmo-tf"
+    assert cli.main(arguments) == 0
+    info = json.loads((output.parent / "data" / "lm1b" / "info.json").read_text())
+    assert [one["name"] for one in info["inputs"]] == [pathlib.Path(one).name for one in FILES if TRAINING in one]
+    assert info["vocabulary"]["min_count"] == 3
+
+
+def test_an_archive_whose_unpacking_was_interrupted_is_checked_and_not_downloaded_again(source, server, output):
+    with interrupted(os, "fsync", after=3):
+        lm1b.fetch(output, source)
+    assert os.listdir(output.parent) == ["corpus.download"]
+    lm1b.fetch(output, source)
+    assert server.ranges == [None]
+    assert_complete(output)
+
+
+def test_ctrl_c_ends_with_130_and_the_same_command_resumes(command, server, output, capsys):
+    part, over = output.with_name("corpus.download.part"), threading.Event()
+
+    def interrupt():
+        while part.stat().st_size == 0:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+        over.wait(60)
+
+    server.cuts, server.before_cut = [len(PACKED) - 1], interrupt
+    assert command("--output", output) == 130
+    over.set()
+    kept = part.stat().st_size
+    assert files(output.parent) == {part.name: PACKED[:kept]}
+    assert "interrupted; run the same command again" in capsys.readouterr().err
+    assert command("--output", output) == 0
+    assert server.ranges == [None, f"bytes={kept}-"]
+    assert_complete(output)
+    assert capsys.readouterr().out == f"{output}\n"
+
+
+def test_an_archive_already_there_is_checked_unpacked_and_kept(command, server, output, archive):
+    assert command("--output", output, "--archive", archive) == 0
+    assert_complete(output)
+    assert archive.read_bytes() == PACKED
+    assert server.ranges == []
+
+
+def test_a_mirror_is_asked_when_it_is_named(command, server, source, output, monkeypatch):
+    monkeypatch.setattr(lm1b, "LM1B", dataclasses.replace(source, url="http://127.0.0.1:1/"))
+    assert command("--output", output, "--url", server.url) == 0
+    assert_complete(output)
+
+
+ARCHIVES = {"cut.tgz": PACKED[:-9], "bad.tgz": bytes(len(PACKED))}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--archive missing.tgz", "missing.tgz: expected a file, found none"),
+        ("--archive cut.tgz", f"cut.tgz: expected {len(PACKED):,} bytes, found {len(PACKED) - 9:,}"),
+        ("--archive bad.tgz", "bad.tgz: expected a file with SHA-256 [0-9a-f]{64}, found [0-9a-f]{64}"),
+        ("--url http://127.0.0.1:1/", "http://127.0.0.1:1/: expected .* bytes, found a connection that failed .*"),
+        ("--output cut.tgz", "cut.tgz: expected a folder that does not exist yet, found a file"),
+        ("--output cut.tgz/new", "cut.tgz/new: expected a folder that can be made, found File exists"),
+    ],
+)
+def test_wrong_input_is_one_line_and_leaves_nothing_behind(command, tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    for name, content in ARCHIVES.items():
+        pathlib.Path(name).write_bytes(content)
+    assert command("--output", "new/corpus", *arguments.split()) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.search(f"^elmo-tf: error: {message}$", err, re.MULTILINE), err
+    assert err.endswith("\n")
+    assert sorted(os.listdir(tmp_path)) == sorted(ARCHIVES)
+
+
+def test_two_runs_do_not_work_in_one_folder(source, server, output):
+    output.parent.mkdir()
+    other = os.open(output.parent, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with pytest.raises(InputError, match=f"^{output.parent}: expected a folder that no other run is using, found one"):
+        lm1b.fetch(output, source)
+    assert server.ranges == []
+    os.close(other)
+    lm1b.fetch(output, source)
+    assert_complete(output)

@@ -1,0 +1,154 @@
+"""Files of remote stores: their sizes, byte ranges, and what refuses."""
+
+import importlib.util
+import io
+import os
+import pathlib
+import re
+from unittest import mock
+
+import pytest
+from apache_beam.io.filesystem import BeamIOError
+
+from elmo_tf.corpus import corpora
+from elmo_tf.errors import InputError
+from elmo_tf.files import stores
+from tests.beam import memory_store
+from tests.beam.memory_store import STORE
+
+NAMES = ("a.txt", "empty", "deep/b.txt", "deep/deeper/c.txt", "deep/empty", "other/d.txt")
+
+
+@pytest.fixture(autouse=True)
+def files(store):
+    store.update({f"memory://in/{name}": b"" if name.endswith("empty") else b"of a file\n" for name in NAMES})
+
+
+def test_a_folder_lists_its_files_here_and_in_a_store(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"of a file\n")
+    assert stores.names(str(tmp_path)) == ["a.txt"]
+    assert stores.names(str(tmp_path / "none")) == stores.names("memory://none") == []
+    assert sorted(stores.names("memory://in/deep")) == ["b.txt", "deeper/c.txt", "empty"]
+    assert stores.status("memory://in/a.txt") == (10, 0)
+    assert stores.status(str(tmp_path / "a.txt")) == (10, (tmp_path / "a.txt").stat().st_mtime_ns)
+
+
+def test_nothing_appears_if_the_last_check_fails_and_links_are_not_followed(tmp_path):
+    def fail() -> None:
+        raise KeyError
+
+    for folder in (str(tmp_path), "memory://out"):
+        with (
+            pytest.raises(KeyError),
+            stores.create(stores.join(folder, "a"), stores.join(folder, "staged"), fail) as file,
+        ):
+            file.write(b"x")
+        assert stores.names(folder) == []
+    (tmp_path / "staged").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(stores.WriteError, match="File exists"), stores.create(f"{tmp_path}/a", f"{tmp_path}/staged"):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_path_to_delete_is_no_glob(tmp_path):
+    paths = [tmp_path / name / "info.json" for name in ("data1", "data[1]")]
+    for path in paths:
+        path.parent.mkdir()
+        path.touch()
+    stores.delete([str(paths[1]), str(tmp_path / "none"), str(tmp_path / "data1")])
+    assert [path.exists() for path in paths] == [True, False]
+
+
+@pytest.mark.parametrize("path", ["hdfs://name/a", "file:///a"])
+def test_a_store_with_folders_is_refused(path):
+    expected = (
+        rf"^{path}: expected a local path without a scheme, or a path in an object store such as .*, found \w+://$"
+    )
+    with pytest.raises(InputError, match=expected):
+        corpora.match([path])
+
+
+@pytest.mark.parametrize("path", ["memory://in/a", "local"])
+def test_a_range_of_a_file_is_read_and_no_more(path, tmp_path, monkeypatch):
+    class Raw(io.BytesIO):
+        asked = 0
+
+        def readinto(self, buffer) -> int:
+            Raw.asked += len(buffer)
+            return super().readinto(buffer)
+
+        def read(self, size: int = -1) -> bytes:
+            Raw.asked += size
+            return super().read(min(size, 3))  # as sockets do
+
+    content = bytes(range(200))
+    if path == "local":
+        path = str(tmp_path / "a")
+        (tmp_path / "a").write_bytes(content)
+    else:
+        STORE[path] = content
+        buffered = io.BufferedReader(Raw(content), 150)
+        monkeypatch.setattr(memory_store.MemoryFileSystem, "open", lambda *arguments, **named: buffered)
+    assert stores.read_range(path, 20, 30) == content[20:30]
+    assert Raw.asked <= 10 + 7 + 4 + 1
+
+
+def test_a_range_beyond_the_end_is_an_error():
+    STORE["memory://in/a"] = b"abc"
+    assert stores.read_range("memory://in/a", 3, 3) == b""
+    expected = "^cannot read memory://in/a: expected 7 bytes from byte 2 on, 6 are missing$"
+    with pytest.raises(stores.ReadError, match=expected):
+        stores.read_range("memory://in/a", 2, 9)
+
+
+def test_a_local_file_that_cannot_be_read_is_one_line(tmp_path):
+    missing = str(tmp_path / "a")
+    for ask in (stores.read, stores.open_file, lambda path: stores.read_range(path, 0, 1)):
+        with pytest.raises(stores.ReadError, match=f"^cannot read {missing}: No such file .*; all workers need"):
+            ask(missing)
+
+
+def test_a_copy_on_a_full_disk_names_the_place(tmp_path):
+    STORE["memory://in/a"] = b"abc"
+    with pytest.raises(stores.WriteError, match=r"^cannot write /dev/full: No space left on device$"):
+        stores.fetch("memory://in/a", pathlib.Path("/dev/full"))
+    with pytest.raises(stores.ReadError, match=r"^cannot read memory://in/b: "):
+        stores.fetch("memory://in/b", tmp_path / "b")
+
+
+def test_whatever_a_store_raises_is_one_error_with_its_innermost_words(monkeypatch):
+    error = BeamIOError("List operation failed", {"a": BeamIOError("inner", {"b": RuntimeError("No\n entry")})})
+    nested = BeamIOError("Rename operation failed", {"a": BeamIOError("outer", RuntimeError("No entry"))})
+    forbidden = type("Forbidden", (Exception,), {"__module__": "google.api_core.exceptions"})("No entry")
+    for one in (error, nested, forbidden):
+        for name in ("rename", "delete"):
+            monkeypatch.setattr(memory_store.MemoryFileSystem, name, mock.Mock(side_effect=one))
+        with pytest.raises(stores.WriteError, match=r"^cannot write memory://in/b: No entry$"):
+            stores.write("memory://in/b", b"content")
+    for name in ("_list", "exists", "open", "metadata"):
+        monkeypatch.setattr(memory_store.MemoryFileSystem, name, mock.Mock(side_effect=error))
+    for ask in (stores.exists, stores.read, stores.names, stores.status):
+        with pytest.raises(stores.ReadError, match=r"^cannot read memory://in/a\S*: No entry$"):
+            ask("memory://in/a")
+
+
+@pytest.mark.parametrize(
+    ("path", "extra"), [("s3://bucket/a", "aws"), ("azfs://a/b/c", "azure"), ("nowhere://a", "nowhere")]
+)
+def test_a_missing_package_is_named_with_the_command_that_installs_it(path, extra, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    expected = f"an installed apache-beam[{extra}] for {path.partition(':')[0]}:// (pip install 'apache-beam[{extra}]')"
+    with pytest.raises(InputError, match=rf"^{path}: expected {re.escape(expected)}, found none$"):
+        stores.check_store(path)
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_file_is_published_only_where_there_is_none(tmp_path, monkeypatch, has_links):
+    if not has_links:
+        monkeypatch.setattr(os, "link", mock.Mock(side_effect=PermissionError))
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(name)
+    stores.publish(f"{tmp_path}/a", f"{tmp_path}/new")
+    with pytest.raises(FileExistsError):
+        stores.publish(f"{tmp_path}/b", f"{tmp_path}/new")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"new": "a"}
