@@ -173,9 +173,9 @@ class _Epochs(keras.callbacks.Callback):
         self._average = keras.callbacks.SwapEMAWeights() if self._recipe.ema else None
 
     def at_end(self) -> bool:
-        """Whether all epochs are done, or the last one was scored and patience is exhausted.
+        """Whether all epochs are done, or the last epoch was scored and patience is exhausted.
 
-        Patience counts from the first score above 0: a tagger that predicts no spans in its first epochs may still learn.
+        Patience counts from the first score above 0: a tagger may predict no spans in its first epochs and still learn.
         """
         done = len(self._history)
         scored = done and "dev" in self._history[-1] and best_score(self._history, self._metric) > 0

@@ -83,7 +83,7 @@ class Task(Tagger):
         return frames.checked_frame(checked_tokens(item[0]), item[1], None, functools.partial(InputError, "sentences"))
 
     def examples(self, items: Sequence[list[Frame]], training: bool) -> list[Frame]:
-        return [frame for frames in items for frame in frames if not training or len(frame.tokens) <= _LONGEST]
+        return [frame for sentence in items for frame in sentence if not training or len(frame.tokens) <= _LONGEST]
 
     def tags_of(self, example: Frame) -> list[str]:
         return example.tags or []

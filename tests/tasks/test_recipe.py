@@ -27,7 +27,7 @@ def test_a_recipe_is_chosen_by_name_wherever_it_stands_and_the_rest_applied():
         ("fit.clip_norm=5.0,fit.clip_value=1.0", "fit.clip_value: cannot be set together with clip_norm"),
         ("elmo.place=top", "elmo.place: expected one of none, input, output, both, found .top."),
         ("spelling.more_widths=[0]", r"spelling.more_widths: expected \[0\] to be int >= 1, found 0"),
-        ("sentiment network.hidden=[9]", "network.hidden_dropout_rates: 2 rates for 1 hidden layers"),
+        ("sentiment network.hidden=[9]", "network.hidden_dropout_rates: has 2 values, but hidden has 1"),
         ("sentiment network.classes=3", "network.classes: expected 2 or 5, found 3"),
         ("entailment network.penalty=-1.0", "network.penalty: expected float >= 0.0, found -1.0"),
     ],
