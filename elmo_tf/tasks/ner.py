@@ -80,8 +80,7 @@ class Task(Tagger):
     def as_conll(self, path: str | os.PathLike | None, predictions: Sequence[dict[str, Any]]) -> Iterator[str]:
         """Yields the lines of a file that `read_unlabelled` reads with the predicted tags.
 
-        In a file of columns, they replace the tags. Other sentences, or those of no file, become lines of a token, a tab
-        and a tag.
+        In a file of columns, they replace the tags. Any other sentence becomes lines of a token, a tab and a tag.
         """
         if path is not None and not records.has_objects(path) and columns.has_columns(path, self._columns):
             yield from columns.with_tags(path, self._columns, [prediction["tags"] for prediction in predictions])

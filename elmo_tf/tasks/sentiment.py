@@ -139,5 +139,5 @@ def _polar(tree: Tree) -> Tree | None:
     """Returns a tree of two classes; None if the sentence has neither class."""
     if tree.root.label not in _POLARITY:
         return None
-    polar = [phrase for phrase in tree.phrases if phrase.label in _POLARITY]
-    return Tree([Classified(phrase.tokens, _POLARITY[phrase.label]) for phrase in polar])
+    phrases = [phrase for phrase in tree.phrases if phrase.label in _POLARITY]
+    return Tree([Classified(phrase.tokens, _POLARITY[phrase.label]) for phrase in phrases])

@@ -1,4 +1,4 @@
-"""A trained system as a SavedModel: strings in, labels, spans and probabilities out. It needs neither Keras nor elmo_tf.
+"""A trained system as a SavedModel, without Keras and this package: strings in, labels, spans and probabilities out.
 
 Signatures: `tokens` takes token sequences, string `(batch, time)`, padded on the right with `""`; `default`, which is
 `serving_default` too, takes sentences, string `(batch,)`, and splits them as the system's files are read. Their outputs

@@ -10,7 +10,7 @@ import tensorflow as tf
 from elmo_tf.annotated import tag_schemes
 from elmo_tf.tasks.system import Example, System
 
-PADDING = -1  # the number of no tag
+PADDING = -1  # a tag's number at padding
 
 
 class Tagger(System):

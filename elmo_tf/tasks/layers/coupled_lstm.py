@@ -12,14 +12,14 @@ _GATES = 3  # input gate, candidate, output gate
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class CoupledLSTM(keras.layers.Layer):
-    """An LSTM with coupled gates and learned initial states, in one direction.
+    """An LSTM with coupled gates and learned initial states, in a single direction.
 
     `c = (1 - i) * c + i * tanh(j)`, `h = sigmoid(o) * tanh(c)`, where `i` is after its sigmoid and `i, j, o` are the
     columns of `x W + h U + b`. The initial cell and output are learned.
 
     Args:
         units: width of the output.
-        recurrent_dropout_rate: of the output that the next step reads, with one mask for all steps of a row.
+        recurrent_dropout_rate: of the output that the next step reads; all steps of a row share a mask.
         reverse: whether rows are read from their last real position to their first.
 
     Call arguments:
