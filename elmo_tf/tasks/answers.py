@@ -51,7 +51,7 @@ class AnswersRecipe(Recipe):
 class Found(NamedTuple):
     """An answer: its first and last token in the paragraph, and its probability among all possible answers.
 
-    The fields are numbers for a single answer, tensors for a batch.
+    The fields are numbers for one answer, tensors for a batch.
     """
 
     first: Any

@@ -9,7 +9,7 @@ import tensorflow as tf
 from elmo_tf.tasks.system import Example, System
 
 _POOL = 50  # batches' worth of examples that are sorted by length together
-_TRAINING_TOKENS = 16384  # most positions of a training batch, padding included, unless a single example has more
+_TRAINING_TOKENS = 16384  # most positions of a training batch, padding included, unless one example has more
 _PREDICTION_TOKENS = 4096  # most positions of a prediction batch
 
 

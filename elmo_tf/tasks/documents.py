@@ -53,8 +53,8 @@ def mention_rows(documents: Sequence[Document]) -> np.ndarray:
 def clusters_of(spans: np.ndarray, steps: np.ndarray, documents: Sequence[Document]) -> list[list[list[Mention]]]:
     """Returns the clusters of each document of a batch: spans that refer to each other, directly or indirectly.
 
-    `spans`, integers `(spans, 2)`, are counted as in `mention_rows`; `steps`, integers `(spans,)`, count the spans
-    from each span back to its antecedent; 0: no antecedent.
+    `spans`, integers `(spans, 2)`, are counted as in `mention_rows`; `steps`, integers `(spans,)`, say how many
+    spans back each span's antecedent is; 0: no antecedent.
     """
     cluster_of: dict[int, list[int]] = {}
     for span, step in enumerate(steps.tolist()):

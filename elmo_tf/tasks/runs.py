@@ -224,7 +224,7 @@ def _locked(folder: pathlib.Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(str(folder), f"the folder cannot be made ({error.strerror})") from None
+        raise InputError(str(folder), f"cannot be made ({error.strerror})") from None
     with lock.locked(folder):
         yield
 

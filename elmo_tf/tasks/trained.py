@@ -97,7 +97,7 @@ class Trained:
 
         Raises:
             InputError: if TensorFlow alone cannot run the system, as with `coreference`, or it has several networks.
-            OSError: if it cannot be written, or returns other answers in a fresh process. Nothing is left then.
+            OSError: if the model cannot be written, or gives other answers in a fresh process. Nothing is left then.
         """
         from elmo_tf.tasks import serving  # noqa: PLC0415 - needed for this alone
 

@@ -122,7 +122,7 @@ def test_a_part_of_the_data_and_word_vectors_of_a_file_are_used(data, tmp_path):
         ({"train": "none"}, ".*: expected a readable file, found .*"),
         ({"elmo": "none"}, ".*: no model at this path or of this name .*"),
         ({"workdir": "."}, ".*/test_wrong[^/]*: has files that are not of a run; choose a new folder"),
-        ({"workdir": "empty"}, ".*/empty: the folder cannot be made \\(File exists\\)"),
+        ({"workdir": "empty"}, ".*/empty: cannot be made \\(File exists\\)"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

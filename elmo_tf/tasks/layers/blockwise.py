@@ -1,4 +1,4 @@
-"""Computes a result in blocks of rows, so that memory holds the intermediate values of a single block."""
+"""Computes a result in blocks of rows, so that memory holds the intermediate values of one block."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,7 +10,7 @@ def in_blocks(
 ) -> tf.Tensor:
     """Returns `rows` rows, at least 1, which `function` computes `block` at a time.
 
-    The backward pass computes each block again: memory holds the values of a block, whatever the number of rows.
+    The backward pass computes each block again: memory holds the values of one block, whatever the number of rows.
 
     `function` is called with the first row of a block, the row after its last (int32 scalars) and `inputs`, float
     tensors, which have gradients; it returns float32 `(block's rows, width)`. It uses no variables, and its
@@ -40,7 +40,7 @@ def in_blocks(
                     part = function(first, last, *own)
                 zero = tf.UnconnectedGradients.ZERO
                 more = tape.gradient(part, own, upstream[first:last], unconnected_gradients=zero)
-                return number + 1, *(total + part for total, part in zip(sums, more, strict=True))
+                return number + 1, *(total + increment for total, increment in zip(sums, more, strict=True))
 
             zeros = [tf.zeros_like(tensor) for tensor in tensors]
             return tf.while_loop(lambda number, *_: number < blocks, backward, (0, *zeros), **options)[1:]

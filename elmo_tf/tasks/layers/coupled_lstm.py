@@ -12,7 +12,7 @@ _GATES = 3  # input gate, candidate, output gate
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class CoupledLSTM(keras.layers.Layer):
-    """An LSTM with coupled gates and learned initial states, in a single direction.
+    """An LSTM with coupled gates and learned initial states, in one direction.
 
     `c = (1 - i) * c + i * tanh(j)`, `h = sigmoid(o) * tanh(c)`, where `i` is after its sigmoid and `i, j, o` are the
     columns of `x W + h U + b`. The initial cell and output are learned.

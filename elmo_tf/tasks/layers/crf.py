@@ -209,7 +209,7 @@ def viterbi(scores: tf.Tensor, mask: tf.Tensor, begin: tf.Tensor, transitions: t
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class CRFLoss(keras.losses.Loss):
-    """The loss that `CRF.loss` returns; each row has a sample weight."""
+    """The loss that `CRF.loss` returns; each row has one sample weight."""
 
     def __init__(self, name: str = "crf_loss", **kwargs: Any):
         super().__init__(name=name, **kwargs)

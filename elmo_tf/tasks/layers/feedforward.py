@@ -1,4 +1,4 @@
-"""The feed-forward network that scores spans and pairs of spans: two hidden ReLU layers, then a single output."""
+"""The feed-forward network that scores spans and pairs of spans: two hidden ReLU layers, then one output."""
 
 from typing import NamedTuple
 

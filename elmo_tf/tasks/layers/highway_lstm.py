@@ -13,7 +13,7 @@ _FORGET_GATE = 1
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class HighwayLSTM(keras.layers.Layer):
-    """An LSTM with a highway connection around each step, in a single direction.
+    """An LSTM with a highway connection around each step, in one direction.
 
     `h = t * (o * tanh(c)) + (1 - t) * x W_k`, where `t` is the highway gate, a sigmoid like the other gates, and
     `x W_k` the input's linear projection. In training, `h` is multiplied by a dropout mask that is the same at all
@@ -25,7 +25,7 @@ class HighwayLSTM(keras.layers.Layer):
 
     Args:
         units: width of state and output.
-        dropout_rate: of the output and the recurrent state together, with a mask per sequence.
+        dropout_rate: of the output and the recurrent state together, with one mask per sequence.
         go_backwards: whether it reads from the last position to the first. Unlike in Keras's layers, the output has the
             order of the input.
         seed: of the dropout.
@@ -76,7 +76,7 @@ class HighwayLSTM(keras.layers.Layer):
             ones = tf.ones((tf.shape(inputs)[0], self.units), inputs.dtype)
             keep = keras.random.dropout(ones, self.dropout_rate, seed=self._random)
         kernel, recurrent_kernel, bias = map(tf.convert_to_tensor, (self.kernel, self.recurrent_kernel, self.bias))
-        # A single product for all steps. The direct projection, the last block, has no bias.
+        # One product for all steps. The direct projection, the last block, has no bias.
         projected = tf.matmul(inputs, kernel) + tf.pad(bias, [(0, self.units)])
         return scan(projected, recurrent_kernel, mask, keep, self.go_backwards)
 

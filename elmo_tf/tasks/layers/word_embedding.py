@@ -40,7 +40,7 @@ class WordEmbedding(TokenLayer):
         self.built = True
 
     def set_vectors(self, vectors: np.ndarray, zero_unknown: bool = False) -> None:
-        """Sets the vectors of the first words, float32 `(words, dim)`; `zero_unknown` sets that of unknown words to 0."""
+        """Sets the vectors of the first words, float32 `(words, dim)`; `zero_unknown`: that of unknown words to 0."""
         table = self.vectors.numpy()
         table[1 : len(vectors) + 1] = vectors
         if zero_unknown:
