@@ -76,8 +76,8 @@ def search(
         uses = nearest_uses(tokens, vectors[tokens.index(token)], embedded, count, only)
     finally:
         progress.clear()
-    wanted = f"line with the word {_shown(token)!r}" if same_word else "sentence"
-    return numbered_lines.require_some(uses, text, f"{wanted}, other than the one given")
+    kind = f"other line with the word {_shown(token)!r}" if same_word else "sentence other than the given one"
+    return numbered_lines.require_some(uses, text, kind)
 
 
 def nearest_uses(
