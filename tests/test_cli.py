@@ -133,7 +133,7 @@ WRONG = [
         "import --options w/options.json --weights w/weights.hdf5 --softmax --output new/m",
         r"w/weights.hdf5: expected a model with a softmax",
     ),
-    (f"{NEIGHBORS} --word Bank", "--sentence: expected the word 'Bank' in it, found 'bank'"),
+    (f"{NEIGHBORS} --word Bank", "--sentence: it does not contain the word 'Bank': 'bank'"),
     (NEIGHBORS.replace("mine", "missing"), r"\S*missing\S*: no model at this path or of this name \(expected a Saved"),
     (
         "import smal --output new/model",
