@@ -138,19 +138,19 @@ WRONG = [
         "verify --model englis",
         r"(--model|englis): no model at this path or of this name; did you mean english\? \(expected a folder",
     ),
-    ("import small", "NAME: expected only --output, --workdir or both with it, found none"),
-    ("import small --vocab a --workdir new/w", "NAME: expected only --output, .* with it, found --vocab, --workdir"),
+    ("import small", "NAME: it goes with --output, --workdir or both; given: none of them$"),
+    ("import small --vocab a --workdir new/w", "NAME: it goes with --output, .*; given: --vocab, --workdir$"),
     (
         "import --weights text.txt --output new/model",
-        "--weights: expected only --options, .*, found --output",
+        "--weights: it goes with --options, .*; given: --output$",
     ),
     (
         "import --checkpoint a --options b --vocab c --output new/model --workdir new/w",
-        "--checkpoint: expected only --options, --vocab and --workdir with it, found .* --output, --workdir",
+        "--checkpoint: it goes with --options, --vocab and --workdir; given: .* --output, --workdir$",
     ),
     (
         "import small --workdir new/w --gamma 2",
-        "--mix, --gamma, --tokenizer, --softmax: expected --output with settings .*, found --workdir alone",
+        "--mix, --gamma, --tokenizer, --softmax: settings of a SavedModel need --output; ",
     ),
     ("verify --model no_graph", r"\S*no_graph\S*: no model at this path .* \(expected a folder with saved_model.pb"),
 ]

@@ -68,7 +68,7 @@ def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Read
     tag = _tag_column(path, rows, width, first) if given["tag"] is None else given["tag"]
     token = given["token"]
     if token is None:
-        token = first if tag != first else _other(path, rows, width, first)
+        token = first if tag != first else _token_column(path, rows, width, first)
     return Layout(token, tag, is_indexed, width, _prefix(rows, token), header.line.number if header else 0)
 
 
@@ -131,7 +131,7 @@ def _tag_column(path: str | os.PathLike, rows: list[Row], width: int, first: int
     return candidates[0] if candidates else None
 
 
-def _other(path: str | os.PathLike, rows: list[Row], width: int, tag: int) -> int:
+def _token_column(path: str | os.PathLike, rows: list[Row], width: int, tag: int) -> int:
     """Returns the column of tokens where the tags are in the first."""
     if width - tag > 2:
         row = rows[0]

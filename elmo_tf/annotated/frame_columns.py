@@ -30,7 +30,7 @@ class Frame:
 
 
 def is_row(line: str) -> bool:
-    """Whether a line may be the first of such a file."""
+    """Whether a line may be the first of a file in these columns."""
     fields = line.split()
     return line.startswith(_BEGIN) or (
         len(fields) > 1 and (fields[-1] == _NOTHING or bool(_CELL.fullmatch(fields[-1])))

@@ -54,7 +54,7 @@ def lines(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[Line
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
-            raise InputError(f"{name}, line {number}", "UTF-8", error.reason) from None
+            raise InputError(f"{name}, line {number}", f"not UTF-8 ({error.reason})") from None
         if text.startswith(_MARK):
             text = text.lstrip(_MARK)
             if odd is not None and number > 1:

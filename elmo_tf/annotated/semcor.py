@@ -17,7 +17,7 @@ class Use(NamedTuple):
     end: int  # the token after its last
     lemma: str  # with its part of speech, as `play%2`: 1 noun, 2 verb, 3 adjective, 4 adverb
     sense: str  # WordNet's sense key
-    others: tuple[str, ...] = ()  # more keys that are right, too
+    others: tuple[str, ...] = ()  # further keys that are right
 
 
 class SenseSentence(NamedTuple):

@@ -68,7 +68,7 @@ def iterate_word_vectors(
 
 
 def _lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
-    """Yields the numbers and lines of a file; before the numbers of Senna's `embeddings.txt`, the words of `words.lst`.
+    """Yields the number of each line and the line; for Senna's `embeddings.txt`, after its word from `words.lst`.
 
     Senna keeps `words.lst` in the folder `hash` beside the folder of the vectors; it may also be in the same folder.
     """

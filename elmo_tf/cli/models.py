@@ -16,9 +16,9 @@ _SETTINGS = ("mix", "gamma", "tokenizer")
 _SOFTMAX = "also export the softmax, for the signature score"
 # The sources of `import`: the options that each takes, in words; those it needs; those it excludes.
 _SOURCES = {
-    "name": ("only --output, --workdir or both", set(), {"options", "vocab"}),
-    "weights": ("only --options, and --output, --workdir or both", {"options"}, {"vocab"}),
-    "prefix": ("only --options, --vocab and --workdir", {"options", "vocab", "workdir"}, {"output"}),
+    "name": ("--output, --workdir or both", set(), {"options", "vocab"}),
+    "weights": ("--options, and --output, --workdir or both", {"options"}, {"vocab"}),
+    "prefix": ("--options, --vocab and --workdir", {"options", "vocab", "workdir"}, {"output"}),
 }
 
 
@@ -147,13 +147,14 @@ def _import_system(arguments: argparse.Namespace) -> None:
 def _check_import(arguments: argparse.Namespace) -> None:
     """Refuses options that do not go together."""
     source = next(name for name in _SOURCES if getattr(arguments, name) is not None)
-    expected, needed, excluded = _SOURCES[source]
+    taken, needed, excluded = _SOURCES[source]
     given = [name for name in ("options", "vocab", "output", "workdir") if getattr(arguments, name) is not None]
     if not needed <= set(given) or excluded & set(given) or not {"output", "workdir"} & set(given):
-        raise InputError(source, f"{expected} with it", ", ".join(f"--{name}" for name in given) or "none")
+        options = ", ".join(f"--{name}" for name in given) or "none of them"
+        raise InputError(source, f"it goes with {taken}; given: {options}")
     if arguments.output is None and (_settings(arguments) or arguments.softmax):
         parameters = "mix, gamma, tokenizer, softmax"
-        raise InputError(parameters, "--output with settings of a SavedModel", "--workdir alone; export later")
+        raise InputError(parameters, "settings of a SavedModel need --output; with --workdir alone, export later")
 
 
 def _import_published(arguments: argparse.Namespace) -> None:

@@ -152,5 +152,5 @@ def _predict(arguments: argparse.Namespace) -> None:
         else:
             texts = (json.dumps(answer, ensure_ascii=False) for answer in answers)
         for text in texts:
-            # Half of a surrogate pair stays as JSON's escape of it.
+            # UTF-8 cannot hold half of a surrogate pair, so its escape in JSON is printed.
             print(text.encode(errors="backslashreplace").decode())

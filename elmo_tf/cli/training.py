@@ -122,7 +122,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf.records.unigram import unigram_perplexity
 
     unigram = None
-    if arguments.unigram is not None:  # refused before the evaluation, which takes long
+    if arguments.unigram is not None:  # checked before the evaluation, which takes long
         unigram = record_folder.open_folder(arguments.unigram)
         open_workdir(arguments.workdir).check_records(unigram)
     result = api.evaluate(arguments.workdir, arguments.data, arguments.checkpoint, arguments.batch_size)

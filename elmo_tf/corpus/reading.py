@@ -47,7 +47,7 @@ _FASTA = (".fa", ".fasta", ".faa", ".fna")  # usual endings, which only choose a
 def _open_zstd(file: BinaryIO) -> BinaryIO:
     with extras.required():
         from backports import zstd  # noqa: PLC0415 - only with an extra
-    # As `zstd --long=31` writes, which is common in large text collections. A file takes only the memory it needs.
+    # Large text collections are often written by `zstd --long=31`. A file takes only the memory it needs.
     return zstd.ZstdFile(file, options={zstd.DecompressionParameter.window_log_max: 31})
 
 

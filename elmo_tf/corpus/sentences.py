@@ -191,8 +191,8 @@ def _invalid(path: str, block: reading.Block) -> InputError:
     try:
         block.data.decode()
     except UnicodeDecodeError as error:
-        return InputError(f"{path}, line {reading.line_number(block, error.start)}", "UTF-8", error.reason)
-    return InputError(path, "UTF-8", "other bytes")
+        return InputError(f"{path}, line {reading.line_number(block, error.start)}", f"not UTF-8 ({error.reason})")
+    return InputError(path, "not UTF-8")
 
 
 def _without_column(lines_of_text: list[bytes], column: int, continues: bool) -> tuple[list[bytes], list[bytes]]:

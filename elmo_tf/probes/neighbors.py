@@ -52,7 +52,7 @@ def search(
         text: a file, plain or compressed, with one sentence per line; the model's tokenizer splits them.
         sentence: with `word` in it.
         word: a token of the sentence.
-        layers: as for `encode`, but "all".
+        layers: as for `encode`, except "all".
         count: the largest number of uses to return.
         same_word: whether to consider only uses of `word`.
         engine: what computes, as for `elmo_tf.load`.
@@ -98,7 +98,7 @@ def nearest_uses(
     best: list[Use] = []
     known: set[tuple[bytes, ...]] = {tuple(sentence)}
     embedded = iter(embedded)
-    first = list(_some(embedded))
+    first = list(_next_lines(embedded))
     if not first:
         return []
     mean = np.concatenate([vectors for _, _, vectors in first]).mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -185,12 +185,12 @@ def _lines(text: str | os.PathLike, tokenizer: str, word: bytes | None, progress
 
 def _embed(lines: Iterator[Line], layers: Layers, model: Embedder) -> Iterator[Embedded]:
     """Yields lines with their vectors, which are computed for many lines at a time."""
-    while group := list(_some(lines)):
+    while group := list(_next_lines(lines)):
         for number, vectors in model.embed([words for _, words in group], layers):
             yield *group[number], vectors
 
 
-def _some(lines: Iterator[Any]) -> Iterator[Any]:
+def _next_lines(lines: Iterator[Any]) -> Iterator[Any]:
     """Yields the next lines until they have `MEAN_TOKENS` tokens together."""
     num_tokens = 0
     for line in lines:

@@ -33,7 +33,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     }
     for name, message in messages.items():
         assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / name, message)
-    assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / "latin1", "UTF-8, found ", line=2)
+    assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / "latin1", "not UTF-8 ", line=2)
 
 
 def test_archives_of_several_files_are_refused_with_what_to_do(tmp_path):

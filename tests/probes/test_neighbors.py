@@ -96,7 +96,7 @@ def test_the_table_is_aligned_and_marks_the_word():
         ({"text": b""}, r"text.txt: it has no sentence other than the given one$"),
         ({"text": SENTENCE.encode()}, r"text.txt: it has no sentence other than the given one$"),
         ({"text": b"grey\n", "same_word": True}, r"text.txt: it has no other line with the word 'bank'$"),
-        ({"text": b"bank\n\xff\n"}, r"text.txt, line 2: expected UTF-8"),
+        ({"text": b"bank\n\xff\n"}, r"text.txt, line 2: not UTF-8 "),
         ({"word": b"Bank"}, r"^sentence: it does not contain the word 'Bank': 'the bank of"),
         ({"word": b"wide river"}, r"^word: the tokenizer whitespace splits it: 'wide river'"),
         ({"layers": 3}, r"^layers: expected one of .*, or 0 to 2, found 3"),
