@@ -103,7 +103,7 @@ class Source(abc.ABC):
 
     def softmax(self) -> Softmax:
         """Returns the softmax and its words; `InputError` if the source has none."""
-        raise InputError(self.name, "a model with its softmax: a workdir, or an export made with --softmax", "none")
+        raise InputError(self.name, "this model has no softmax; use a workdir, or an export made with --softmax")
 
 
 @dataclasses.dataclass(frozen=True)

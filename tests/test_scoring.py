@@ -153,7 +153,7 @@ def test_the_users_dtype_policy_changes_no_score():
 
 
 def test_a_source_without_a_softmax_is_refused(savedmodel):
-    with pytest.raises(InputError, match="expected a model with its softmax"):
+    with pytest.raises(InputError, match="this model has no softmax; use a workdir"):
         elmo_tf.load(savedmodel.path).score(["a dog"])
 
 

@@ -151,7 +151,7 @@ def test_a_file_that_has_moved_is_reported_with_the_addresses_and_the_place_for_
         fetch()
     urls = models.find("small").urls
     assert str(caught.value) == (
-        f"small: {urls['options.json']}: expected the file, found 404 Not Found; try again, or put the files of "
+        f"small: {urls['options.json']}: cannot be fetched (404 Not Found); try again, or put the files of "
         f"{urls['options.json']} and {urls['weights.hdf5']} by hand into {home}/small as options.json and weights.hdf5"
     )
     assert left_in(home) == []
