@@ -61,7 +61,7 @@ _WITHOUT_KERAS = ("elmo_tf.config", "elmo_tf.embedder", "elmo_tf.errors")
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
-if not TYPE_CHECKING:  # a type checker would take any name for one of ours
+if not TYPE_CHECKING:  # a type checker would accept any name as ours
 
     def __getattr__(name: str) -> Any:
         if name not in _MODULES:
@@ -69,7 +69,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of ours
         if _MODULES[name] not in _WITHOUT_KERAS:
             importlib.import_module("elmo_tf.extras").check_keras_backend()
         value = getattr(importlib.import_module(_MODULES[name]), name)
-        globals()[name] = value  # found at once from now on
+        globals()[name] = value  # cached: later look-ups skip `__getattr__`
         return value
 
 

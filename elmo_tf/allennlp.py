@@ -24,7 +24,7 @@ class ElmoEmbedder:
 
     Args:
         options_file, weight_file: the files of a published model, or their addresses; None: those of `original`.
-        cuda_device: ignored; TensorFlow uses a GPU if it finds one.
+        cuda_device: ignored; TensorFlow uses a GPU if there is any.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class ElmoEmbedder:
         weight_file: str | os.PathLike | None = None,
         cuda_device: int = -1,
     ):
-        given = [None if one is None else os.fspath(one) for one in (options_file, weight_file)]
+        given = [None if path is None else os.fspath(path) for path in (options_file, weight_file)]
         known = [model.name for model in models.MODELS if model.weights and str(given[1]).endswith(f"/{model.weights}")]
         self._elmo = embedder.load("original" if given == [None, None] else known[0] if known else given)
 
@@ -65,7 +65,7 @@ class ElmoEmbedder:
         Args:
             input_file: an open file, tokens separated by white space, one sentence per line.
             output_file_path: overwritten if it exists.
-            output_format: "all" layers, `(num_layers, tokens, dim)`; the "top" one or their "average", `(tokens, dim)`.
+            output_format: "all" layers, `(num_layers, tokens, dim)`; the "top" layer or the "average", `(tokens, dim)`.
             batch_size: sentences that are computed together.
             forget_sentences: whether to leave out `sentence_to_index`, the keys by their sentences as JSON.
             use_sentence_keys: whether the sentences are the keys; there is no `sentence_to_index` then.

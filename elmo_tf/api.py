@@ -66,7 +66,7 @@ def export(
 
     Args:
         workdir: what `train` returned, or its path.
-        output: the model's folder; the new version is one above those in it.
+        output: the model's folder; the new version is the highest in it plus 1.
         checkpoint: `"latest"`, `"best"` (by held-out perplexity during training) or a step.
         mix: weights of the layers: `"average"`, `"top"`, the number of a layer, 0 being the token layer, or scalar
             parameters, one per layer, softmax-normalized.

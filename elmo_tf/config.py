@@ -96,7 +96,7 @@ class ModelConfig:
     lstm: LSTMConfig = LSTMConfig()
 
     def num_parameters(self, vocab_size: int | None = None) -> int:
-        """Returns the network's number of parameters, with a softmax of `vocab_size` words or without one."""
+        """Returns the network's number of parameters, with a softmax of `vocab_size` words or without a softmax."""
         char_cnn, units, width = self.char_cnn, self.lstm.units, self.lstm.projection_dim
         tokens = char_cnn.num_filters
         convolutions = sum(count * (span * char_cnn.embedding_dim + 1) for span, count in char_cnn.filters)

@@ -89,7 +89,7 @@ class Embedder:
             texts: any number of sentences, split by the model's tokenizer, or of lists of tokens.
             layers: `"mix"`, the ELMo vector with the model's own weights; the `"top"` layer; the `"average"` or the
                 `"sum"` of all layers; the number of a layer, 0 being the token layer; or `"all"` layers.
-            pool: None: a vector for each token. `"mean"` or `"max"`: one vector for each text, over its tokens; zeros
+            pool: None: a vector for each token. `"mean"` or `"max"`: a vector for each text, over its tokens; zeros
                 for a text without tokens.
             progress: True: a bar on a terminal. A function: called after each batch with the number of texts done and
                 the number of all texts.
@@ -97,7 +97,7 @@ class Embedder:
                 padding included, which is also the most with a number.
 
         Returns:
-            for each text its tokens and vectors, float32 `(tokens, dim)`; with `pool`, one array, float32 `(texts,
+            for each text its tokens and vectors, float32 `(tokens, dim)`; with `pool`, an array, float32 `(texts,
             dim)`. With all layers, `(num_layers, tokens, dim)` and `(texts, num_layers, dim)`.
 
         Raises:
@@ -112,60 +112,60 @@ class Embedder:
         shape, report = self.source.shape(layers), _reporter(progress)
         done = sum(not sentence for sentence in sentences)
 
-        def count(places: list[int]) -> None:
+        def count(batch: list[int]) -> None:
             nonlocal done
-            done += len(places)
+            done += len(batch)
             if report:
                 report(done, len(sentences))
 
         embedded = self.embed(sentences, layers, count, batch_size)
         if pool:
             pooled = np.zeros((len(sentences), *shape), np.float32)
-            for place, vectors in embedded:
-                pooled[place] = vectors.mean(-2) if pool == "mean" else vectors.max(-2)
+            for index, vectors in embedded:
+                pooled[index] = vectors.mean(-2) if pool == "mean" else vectors.max(-2)
             return pooled
-        found = [np.zeros((*shape[:-1], 0, shape[-1]), np.float32)] * len(sentences)
-        for place, vectors in embedded:
-            found[place] = np.ascontiguousarray(vectors)  # a copy, so that the batch's memory can be freed
+        token_vectors = [np.zeros((*shape[:-1], 0, shape[-1]), np.float32)] * len(sentences)
+        for index, vectors in embedded:
+            token_vectors[index] = np.ascontiguousarray(vectors)  # a copy, so that the batch's memory can be freed
         tokens = ([token.decode(errors="replace") for token in sentence] for sentence in sentences)
-        return [Encoded(*pair) for pair in zip(tokens, found, strict=True)]
+        return [Encoded(*pair) for pair in zip(tokens, token_vectors, strict=True)]
 
     def score(self, texts: Iterable[Text], progress: Progress = None) -> list[Score]:
         """Returns the log-probabilities of each text, in the order of the texts.
 
         Args:
-            texts: as for `encode`; each is one sentence, which starts from the zero state.
+            texts: as for `encode`; each is a sentence, which starts from the zero state.
             progress: as for `encode`.
 
         Raises:
             InputError: for another type of an argument, or if the source has no softmax.
         """
         sentences = _split(texts, self.source.tokenizer)
-        found: dict[int, Score] = {}
+        scores: dict[int, Score] = {}
         engine, report = self._engine_for(sentences), _reporter(progress)
         # Even a sentence without tokens has a boundary to predict.
         for batch in batches([len(sentence) + 1 for sentence in sentences], self._batch_tokens):
-            found |= zip(batch, scoring.score(engine, [sentences[place] for place in batch]), strict=True)
+            scores |= zip(batch, scoring.score(engine, [sentences[index] for index in batch]), strict=True)
             if report:
-                report(len(found), len(sentences))
-        return [found[place] for place in range(len(sentences))]
+                report(len(scores), len(sentences))
+        return [scores[index] for index in range(len(sentences))]
 
     def fill(self, text: Text, top: int = 10, word: str | None = None) -> list[Filled]:
-        """Returns the words of the vocabulary that fit best in one place of a sentence, the likeliest first.
+        """Returns the words of the vocabulary that fit best at one position of a sentence, the likeliest first.
 
         A word's score is proportional to the product of both directions' probabilities divided by the word's own, which
         follows Zipf's law: rare words that fit come before frequent ones that do not.
 
         Args:
-            text: a sentence or its tokens, with `[MASK]` in the place.
+            text: a sentence or its tokens, with `[MASK]` at the position.
             top: how many words to return.
-            word: the token to find substitutes for, in place of `[MASK]`; the text has it once.
+            word: the token to find substitutes for, instead of `[MASK]`; the text has it once.
 
         Raises:
-            InputError: if the text does not have the place once, or the source has no softmax.
+            InputError: if the text does not have `[MASK]` or the word exactly once, or the source has no softmax.
         """
-        tokens, place = _with_place(text, word, self.source.tokenizer)
-        return list(scoring.fill(self._engine, tokens, place, top))
+        tokens, position = _masked(text, word, self.source.tokenizer)
+        return list(scoring.fill(self._engine, tokens, position, top))
 
     def _engine_for(self, sentences: Sequence[Words]) -> engines.Engine:
         """Returns what computes these sentences: TensorFlow from the first call on that is large enough for it."""
@@ -183,28 +183,29 @@ class Embedder:
         progress: Callable[[list[int]], None] | None = None,
         batch_size: int | None = None,
     ) -> Iterator[tuple[int, np.ndarray]]:
-        """Yields the vectors of each sentence that has tokens, with its place in `sentences`, the shortest first.
+        """Yields the vectors of each sentence that has tokens, with its index in `sentences`, the shortest first.
 
         The batches depend only on the lengths.
 
         Args:
             sentences: of any lengths.
             layers: as for `encode`.
-            progress: called after each batch with the places of its sentences.
+            progress: called after each batch with the indices of its sentences.
             batch_size: as for `encode`.
 
         Yields:
-            the place, and float32 `(num_layers, tokens, dim)` for "all", else `(tokens, dim)`.
+            the index, and float32 `(num_layers, tokens, dim)` for "all", else `(tokens, dim)`.
         """
         engine = self._engine_for(sentences)
         for batch in batches([len(sentence) for sentence in sentences], self._batch_tokens, batch_size):
-            chosen = [sentences[place] for place in batch]
+            chosen = [sentences[index] for index in batch]
             if len(chosen[-1]) > PIECE_TOKENS:
                 pieces = [chosen[0][start : start + PIECE_TOKENS] for start in range(0, len(chosen[0]), PIECE_TOKENS)]
-                found = [np.concatenate([engine.vectors([one], layers == "mix")[0] for one in pieces], axis=-2)]
+                parts = [engine.vectors([piece], layers == "mix")[0] for piece in pieces]
+                computed = [np.concatenate(parts, axis=-2)]
             else:
-                found = engine.vectors(chosen, layers == "mix")
-            yield from zip(batch, (_chosen(vectors, layers) for vectors in found), strict=True)
+                computed = engine.vectors(chosen, layers == "mix")
+            yield from zip(batch, (_chosen(vectors, layers) for vectors in computed), strict=True)
             if progress:
                 progress(batch)
 
@@ -218,8 +219,8 @@ def load(
     """Returns a model that is ready to encode sentences.
 
         elmo = elmo_tf.load("english")
-        for one in elmo.encode(["The bank lends money.", "A bank of the river."]):
-            print(one.tokens, one.vectors.shape)
+        for sentence in elmo.encode(["The bank lends money.", "A bank of the river."]):
+            print(sentence.tokens, sentence.vectors.shape)
 
     A SavedModel computes with its own graph, mix and initial state. Other sources are built in memory from their
     weights: the mix is the average of the layers, and each sentence starts from the zero state. For a SavedModel's
@@ -244,14 +245,14 @@ def load(
         ModuleNotFoundError: if the model has the unicode tokenizer and tensorflow-text is not installed.
     """
     with extras.required():
-        found = sources.find(source)
+        model = sources.find(source)
         if tokenizer is not None:
-            found = dataclasses.replace(found, tokenizer=tokenizer)
-        return Embedder(found.with_precision(precision), engine=engine)
+            model = dataclasses.replace(model, tokenizer=tokenizer)
+        return Embedder(model.with_precision(precision), engine=engine)
 
 
 def check_layers(layers: Layers, num_layers: int | None = None) -> None:
-    """Raises `InputError` unless `layers` is one of `contract.LAYERS`, or the number of one of `num_layers` layers."""
+    """Raises `InputError` unless `layers` is in `contract.LAYERS`, or is the number of one of `num_layers` layers."""
     is_number = isinstance(layers, int | np.integer) and not isinstance(layers, bool)
     if layers in contract.LAYERS if isinstance(layers, str) else is_number and 0 <= layers < (num_layers or layers + 1):
         return
@@ -273,22 +274,22 @@ def _chosen(vectors: np.ndarray, layers: Layers) -> np.ndarray:
 def _split(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
     """Returns the tokens of each text."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise InputError("texts", "a list of texts, [text] for one", repr(texts))
+        raise InputError("texts", "a list of texts, [text] for a single text", repr(texts))
     if isinstance(texts, Mapping):
         raise InputError("texts", "a list of texts", f"a {type(texts).__name__}")
-    found: list[bytes | list[bytes]] = []
+    checked: list[bytes | list[bytes]] = []
     for text in texts:
         if isinstance(text, str | bytes):
-            found.append(to_bytes(text, "texts"))
+            checked.append(to_bytes(text, "texts"))
         elif isinstance(text, Sequence | np.ndarray):
-            found.append([to_bytes(token, "texts") for token in text])
+            checked.append([to_bytes(token, "texts") for token in text])
         else:
             raise InputError("texts", "sentences, or lists of tokens", repr(text))
-    split = iter(tokenizers.split([text for text in found if isinstance(text, bytes)], tokenizer))
-    return [next(split) if isinstance(text, bytes) else text for text in found]
+    split = iter(tokenizers.split([text for text in checked if isinstance(text, bytes)], tokenizer))
+    return [next(split) if isinstance(text, bytes) else text for text in checked]
 
 
-def _with_place(text: Text, word: str | None, tokenizer: str) -> tuple[list[bytes], int]:
+def _masked(text: Text, word: str | None, tokenizer: str) -> tuple[list[bytes], int]:
     """Returns the tokens of a sentence, and which of them is `[MASK]`, or else `word`."""
     mask = MASK.encode()
     if word is None and isinstance(text, str | bytes) and (given := to_bytes(text, "text")).count(mask) == 1:
@@ -297,11 +298,11 @@ def _with_place(text: Text, word: str | None, tokenizer: str) -> tuple[list[byte
         return [*before, mask, *after], len(before)
     wanted = mask if word is None else to_bytes(word, "word")
     (tokens,) = _split([text], tokenizer)
-    places = [place for place, token in enumerate(tokens) if token == wanted]
-    if len(places) != 1:
+    positions = [position for position, token in enumerate(tokens) if token == wanted]
+    if len(positions) != 1:
         shown = wanted.decode(errors="replace")
-        raise InputError("text", f"the token {shown} once in the sentence", f"it {len(places)} times")
-    return tokens, places[0]
+        raise InputError("text", f"the token {shown} occurs {len(positions)} times in the sentence; it must occur once")
+    return tokens, positions[0]
 
 
 def _reporter(progress: Progress) -> Callable[[int, int], None] | None:
@@ -311,16 +312,16 @@ def _reporter(progress: Progress) -> Callable[[int, int], None] | None:
 
 
 def batches(lengths: Sequence[int], batch_tokens: int, batch_size: int | None = None) -> Iterator[list[int]]:
-    """Yields the places of sentences that share a batch, by ascending length, without sentences that have no tokens."""
+    """Yields the indices of sentences that share a batch, by ascending length; leaves out those without tokens."""
     batch: list[int] = []
-    for place in np.argsort(lengths, kind="stable").tolist():
+    for index in np.argsort(lengths, kind="stable").tolist():
         # A sentence longer than a piece is a batch of its own.
-        is_full = lengths[place] * (len(batch) + 1) > batch_tokens or len(batch) == batch_size
-        if batch and (is_full or lengths[place] > PIECE_TOKENS):
+        is_full = lengths[index] * (len(batch) + 1) > batch_tokens or len(batch) == batch_size
+        if batch and (is_full or lengths[index] > PIECE_TOKENS):
             yield batch
             batch = []
-        if lengths[place]:
-            batch.append(place)
+        if lengths[index]:
+            batch.append(index)
     if batch:
         yield batch
 

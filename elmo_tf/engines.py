@@ -46,10 +46,10 @@ class Engine(Protocol):
             token_ids: their ids in the vocabulary, between those of `<S>` and `</S>`.
         """
 
-    def word_log_probs(self, tokens: Words, place: int) -> np.ndarray:
-        """Returns the log-probability of every word at one place of a sentence, float32 `(2, vocab_size)`.
+    def word_log_probs(self, tokens: Words, position: int) -> np.ndarray:
+        """Returns the log-probability of every word at one position of a sentence, float32 `(2, vocab_size)`.
 
-        Given the tokens before `place`, and given those after it.
+        Given the tokens before `position`, and given those after it.
         """
 
 
@@ -63,7 +63,7 @@ class NumpyEngine:
 
     def vectors(self, sentences: Sequence[Words], mixed: bool) -> list[np.ndarray]:
         layers = self._bilm.layers(sentences)
-        return [scalar_mix(one, np.zeros(len(one)), 1.0) for one in layers] if mixed else layers
+        return [scalar_mix(sentence, np.zeros(len(sentence)), 1.0) for sentence in layers] if mixed else layers
 
     def softmax(self) -> Softmax:
         with self._lock:
@@ -73,18 +73,18 @@ class NumpyEngine:
 
     def token_log_probs(self, sentences: Sequence[Words], token_ids: Sequence[Sequence[int]]) -> list[np.ndarray]:
         outputs, targets = [], []
-        # Forward, the output at a position predicts the token after it; backward, the one before it.
+        # Forward, the output at a position predicts the token after it; backward, the token before it.
         for (forward, backward), ids in zip(self._outputs(sentences), token_ids, strict=True):
             outputs += [forward[:-1], backward[1:]]
             targets += [ids[1:], ids[:-1]]
-        found = self._target_log_probs(np.concatenate(outputs), np.concatenate(targets))
+        target_log_probs = self._target_log_probs(np.concatenate(outputs), np.concatenate(targets))
         ends = np.cumsum([len(ids) for ids in targets[1::2]]) * 2
-        return [part.reshape(2, -1) for part in np.split(found, ends[:-1])]
+        return [part.reshape(2, -1) for part in np.split(target_log_probs, ends[:-1])]
 
-    def word_log_probs(self, tokens: Words, place: int) -> np.ndarray:
+    def word_log_probs(self, tokens: Words, position: int) -> np.ndarray:
         ((forward, backward),) = self._outputs([tokens])
         kernel, bias, _ = self.softmax()
-        return log_softmax(np.stack([forward[place], backward[place + 2]]), kernel, bias)
+        return log_softmax(np.stack([forward[position], backward[position + 2]]), kernel, bias)
 
     def _outputs(self, sentences: Sequence[Words]) -> list[list[np.ndarray]]:
         """Returns both directions' top layers of each sentence, `<S>` and `</S>` included."""
@@ -92,13 +92,13 @@ class NumpyEngine:
 
     def _target_log_probs(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         kernel, bias, _ = self.softmax()
-        found = np.empty(len(targets), np.float32)
+        target_log_probs = np.empty(len(targets), np.float32)
         num_rows = max(1, _LOGITS_AT_ONCE // len(kernel))
         for start in range(0, len(targets), num_rows):
             rows = slice(start, start + num_rows)
             log_probs = log_softmax(outputs[rows], kernel, bias)
-            found[rows] = log_probs[np.arange(len(log_probs)), targets[rows]]
-        return found
+            target_log_probs[rows] = log_probs[np.arange(len(log_probs)), targets[rows]]
+        return target_log_probs
 
 
 def first(source: "Source", given: Name | None, num_threads: int | None) -> Name:
@@ -106,8 +106,8 @@ def first(source: "Source", given: Name | None, num_threads: int | None) -> Name
 
     Args:
         source: of the model.
-        given: the engine that was asked for, if one was.
-        num_threads: for how many TensorFlow was asked, if it was.
+        given: the engine that was asked for; None: none was.
+        num_threads: how many threads TensorFlow was asked to use; None: not asked.
 
     Raises:
         InputError: if there is no such engine, or the source cannot be computed by it.

@@ -13,7 +13,7 @@ class InputError(ValueError):
     """A user's argument, file or setting cannot be used.
 
     The message is one line that starts with what is wrong and says what to do. The command line prints it, with its
-    flag in place of a parameter, and exits with status 1.
+    flag instead of a parameter, and exits with status 1.
 
     Examples:
 
@@ -56,12 +56,12 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     """
     known = list(known)
     similar = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    similar = similar or [one for one in known if name.rpartition(".")[2] == _initials(one)]
+    similar = similar or [key for key in known if name.rpartition(".")[2] == _initials(key)]
     return f"; did you mean {similar[0]}?" if similar else ""
 
 
 def _initials(key: str) -> str | None:
-    """Returns the first letters of the words after a key's last dot; None if it is one word."""
+    """Returns the first letters of the words after a key's last dot; None if it is a single word."""
     words = key.rpartition(".")[2].split("_")
     return "".join(word[:1] for word in words) if len(words) > 1 else None
 

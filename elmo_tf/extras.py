@@ -34,7 +34,7 @@ def missing_extra(error: ModuleNotFoundError) -> str | None:
 
 @contextlib.contextmanager
 def required() -> Iterator[None]:
-    """Gives the `ModuleNotFoundError` of an import in the block the message of `missing_extra`, if there is one."""
+    """Gives the `ModuleNotFoundError` of an import in the block the message of `missing_extra`, if there is any."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -85,12 +85,12 @@ class NumpyBiLM:
         layers = self.run(x, sizes, self.zero_states(len(sentences)))
 
         starts = np.cumsum(sizes) - sizes
-        found: list = [None] * len(sentences)
+        by_sentence: list = [None] * len(sentences)
         for rank, sentence in enumerate(order):
             at = starts[: len(readings[sentence][0])] + rank  # where its time steps are
             at = at if boundaries else at[1:]
-            found[sentence] = np.stack([np.concatenate([h[0, at], h[1, at[::-1]]], -1) for h in layers])
-        return found
+            by_sentence[sentence] = np.stack([np.concatenate([h[0, at], h[1, at[::-1]]], -1) for h in layers])
+        return by_sentence
 
     def run(self, x: np.ndarray, sizes: Sequence[int], states: Sequence[State]) -> list[np.ndarray]:
         """Returns the token vectors and each layer's output, `(2, positions, projection_dim)`.
@@ -98,7 +98,7 @@ class NumpyBiLM:
         Args:
             x: the token vectors in the order of `pack`, in which each direction reads them.
             sizes: how many sentences reach each time step.
-            states: of each layer before the first time step; they become those after each sentence's last one.
+            states: of each layer before the first time step; they become those after each sentence's last step.
         """
         layers = [x]
         for lstm, state in zip(self._lstms, states, strict=True):
@@ -130,7 +130,7 @@ def convolutions(weights: Weights, ids: np.ndarray, config: CharCNNConfig) -> np
     """Returns y `(n, num_filters)`: of each filter the maximum over all positions in the token."""
     # The row of id 0, padding, is zero; a real token is filled up with PAD, a character like any other.
     table = np.pad(weights["char_cnn/embedding"], ((1, 0), (0, 0)))
-    # Behind the longest token all windows are the same: one of them is enough for the maximum.
+    # Behind the longest token all windows are the same: a single window is enough for the maximum.
     longest = np.count_nonzero(ids != char_ids.PAD, 1).max()
     characters = table[ids[:, : longest + max(width for width, _ in config.filters)]]
     maxima = []
@@ -179,8 +179,8 @@ def new_lstm(directions: Sequence[Sequence], dtype: type = np.float32) -> LSTM:
 def run_lstm(lstm: LSTM, x: np.ndarray, sizes: Sequence[int], state: State, config: LSTMConfig) -> np.ndarray:
     """Returns h of every position, `(2, positions, projection_dim)`; arguments are those of `NumpyBiLM.run`.
 
-    One direction is as good as two. What does not depend on the state, the input's part of the gates, is one large
-    product for many time steps; only the rest waits for the step before.
+    A single direction works as well as two. The input's part of the gates does not depend on the state: a
+    single large product computes it for many time steps. Only the rest waits for the step before.
     """
     c, h = state
     outputs = np.empty((*x.shape[:2], h.shape[-1]), x.dtype)

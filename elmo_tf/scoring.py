@@ -55,7 +55,7 @@ class Score(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """A word for a place in a sentence."""
+    """A word for a position in a sentence."""
 
     score: float  # its probability, among the words of the vocabulary
     token: str
@@ -77,18 +77,18 @@ def score(engine: "Engine", batch: Sequence[Sequence[bytes]]) -> list[Score]:
     ]
 
 
-def fill(engine: "Engine", tokens: Sequence[bytes], place: int, top: int) -> Iterator[Filled]:
-    """Yields the likeliest words for a place in a sentence, the likeliest first.
+def fill(engine: "Engine", tokens: Sequence[bytes], position: int, top: int) -> Iterator[Filled]:
+    """Yields the likeliest words for a position in a sentence, the likeliest first.
 
     The directions are combined as if a word's two sides were independent, given the word: the product of their
     probabilities is divided by the word's own, which both contain. That is estimated by Zipf's law from its rank.
     """
     vocabulary = engine.softmax().vocabulary
-    found = engine.word_log_probs(tokens, place).sum(0, dtype=np.float64)
-    found = (found - np.log(np.log1p(1 / np.arange(1, len(found) + 1))))[len(SPECIAL_TOKENS) :]
-    found -= np.logaddexp.reduce(found)
+    scores = engine.word_log_probs(tokens, position).sum(0, dtype=np.float64)
+    scores = (scores - np.log(np.log1p(1 / np.arange(1, len(scores) + 1))))[len(SPECIAL_TOKENS) :]
+    scores -= np.logaddexp.reduce(scores)
     words = [token.decode() for token in vocabulary.tokens[len(SPECIAL_TOKENS) :]]
     sentence = [token.decode(errors="replace") for token in tokens]
-    for number in heapq.nlargest(top, range(len(words)), found.__getitem__):
-        sentence[place] = words[number]
-        yield Filled(float(np.exp(found[number])), words[number], " ".join(sentence))
+    for number in heapq.nlargest(top, range(len(words)), scores.__getitem__):
+        sentence[position] = words[number]
+        yield Filled(float(np.exp(scores[number])), words[number], " ".join(sentence))

@@ -1,6 +1,6 @@
 """Where a model can come from: an exported SavedModel, a workdir, published files, or a published model's name.
 
-The only place that knows what a source can be. TensorFlow is imported when one of its networks is asked for: weights of
+Only this file knows what a source can be. TensorFlow is imported when a network for it is asked for: weights of
 published files are read without it, and a job that starts worker processes has to find its source first.
 """
 
@@ -49,7 +49,7 @@ class Source(abc.ABC):
         precision: of `model`'s matrix products, one of `contract.PRECISIONS`.
     """
 
-    engines: ClassVar[tuple[str, ...]] = ("tensorflow", "numpy")  # what can compute it, the one to start with first
+    engines: ClassVar[tuple[str, ...]] = ("tensorflow", "numpy")  # what can compute it, the default first
     precisions: ClassVar[tuple[str, ...]] = contract.PRECISIONS
 
     name: str
@@ -103,7 +103,7 @@ class Source(abc.ABC):
 
     def softmax(self) -> Softmax:
         """Returns the softmax and its words; `InputError` if the source has none."""
-        raise InputError(self.name, "a model with its softmax: a workdir, or an export made with --softmax", "none")
+        raise InputError(self.name, "this model has no softmax; use a workdir, or an export made with --softmax")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,10 +20,10 @@ class ElmoPipe:
     """A component that sets `doc.tensor`, float32 `(tokens, dim)`, and each `token.vector`, a row of it.
 
     A sentence's vectors depend on that sentence alone. Sentences are `doc.sents` if an earlier component has set them;
-    otherwise the whole document is one. Tokens of white space are left out, and their vectors are zeros.
+    otherwise the whole document is a sentence. Tokens of white space are left out, and their vectors are zeros.
 
     Args:
-        source: as for `elmo_tf.load`. It is found at once; its weights are read with the first document.
+        source: as for `elmo_tf.load`. Looked up at once; the weights are read with the first document.
         layers: as for `Embedder.encode`, except `"all"`.
 
     Raises:
@@ -58,8 +58,8 @@ class ElmoPipe:
             for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc]:
                 sentences.append([token for token in sentence if not token.is_space])
         words = [[token.text.encode() for token in sentence] for sentence in sentences]
-        for place, vectors in self._model.embed(words, self._layers):
-            sentence = sentences[place]
+        for index, vectors in self._model.embed(words, self._layers):
+            sentence = sentences[index]
             sentence[0].doc.tensor[[token.i for token in sentence]] = vectors
 
 
@@ -73,7 +73,7 @@ def _vector(token: Token) -> np.ndarray:
     return token.doc.tensor[token.i]
 
 
-def _similarity(one: Token | Span | Doc, other: Token | Span | Doc) -> float:
-    """Returns the cosine of their vectors; 0 if one is zero."""
-    lengths = np.linalg.norm(one.vector) * np.linalg.norm(other.vector)
-    return float(one.vector @ other.vector / lengths) if lengths else 0.0
+def _similarity(part: Token | Span | Doc, other: Token | Span | Doc) -> float:
+    """Returns the cosine of their vectors; 0 if either is zero."""
+    lengths = np.linalg.norm(part.vector) * np.linalg.norm(other.vector)
+    return float(part.vector @ other.vector / lengths) if lengths else 0.0

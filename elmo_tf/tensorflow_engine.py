@@ -61,7 +61,7 @@ class TensorFlowEngine:
         lengths = [len(tokens) for tokens in sentences]
         outputs = self._embed(_padded(sentences), tf.constant(lengths, tf.int32))
         vectors = outputs["elmo" if mixed else "layers"].numpy()
-        return [one[..., :length, :] for one, length in zip(vectors, lengths, strict=True)]
+        return [layers[..., :length, :] for layers, length in zip(vectors, lengths, strict=True)]
 
     def softmax(self) -> Softmax:
         return self._scores[0]
@@ -71,14 +71,14 @@ class TensorFlowEngine:
         for row, numbers in zip(ids, token_ids, strict=True):
             row[: len(numbers)] = numbers
         lengths = np.array([len(tokens) for tokens in sentences], np.int32)
-        found = self._scores[1](_padded(sentences), lengths, ids).numpy()
+        padded_log_probs = self._scores[1](_padded(sentences), lengths, ids).numpy()
         return [
             np.stack([forward[1 : length + 2], backward[: length + 1]])
-            for length, (forward, backward) in zip(lengths, found, strict=True)
+            for length, (forward, backward) in zip(lengths, padded_log_probs, strict=True)
         ]
 
-    def word_log_probs(self, tokens: Words, place: int) -> np.ndarray:
-        return self._scores[2](_padded([tokens]), [len(tokens)], place).numpy()
+    def word_log_probs(self, tokens: Words, position: int) -> np.ndarray:
+        return self._scores[2](_padded([tokens]), [len(tokens)], position).numpy()
 
     @functools.cached_property
     def _made_scores(self) -> tuple[Softmax, Any, Any]:
@@ -92,9 +92,9 @@ class TensorFlowEngine:
             return log_probs.token_log_probs(bilm, softmax, char_ids, token_ids)
 
         @tf.function(input_signature=[_STRINGS, _LENGTHS, tf.TensorSpec((), tf.int32)], autograph=False)
-        def of_words(tokens, lengths, place):
+        def of_words(tokens, lengths, position):
             char_ids = in_graph.encode_tokens(tokens, lengths, max_chars)
-            return log_probs.word_log_probs(bilm, softmax, char_ids, place)
+            return log_probs.word_log_probs(bilm, softmax, char_ids, position)
 
         return weights, of_tokens, of_words
 

@@ -108,8 +108,8 @@ def test_words_are_ranked_by_both_directions_over_their_own_probability(model, w
 
 
 @pytest.mark.parametrize(("text", "word"), [("no place", None), ("[MASK] [MASK]", None), ("the cat the", "the")])
-def test_a_sentence_without_one_place_is_refused(model, text, word):
-    with pytest.raises(InputError, match=r"text: expected the token .* once in the sentence, found it \d times"):
+def test_a_sentence_without_exactly_one_mask_is_refused(model, text, word):
+    with pytest.raises(InputError, match=r"text: the token .* occurs \d times in the sentence; it must occur once"):
         model.fill(text, word=word)
 
 
@@ -153,7 +153,7 @@ def test_the_users_dtype_policy_changes_no_score():
 
 
 def test_a_source_without_a_softmax_is_refused(savedmodel):
-    with pytest.raises(InputError, match="expected a model with its softmax"):
+    with pytest.raises(InputError, match="this model has no softmax; use a workdir"):
         elmo_tf.load(savedmodel.path).score(["a dog"])
 
 

@@ -41,24 +41,24 @@ class KnownSentences:
         distinct = list(dict.fromkeys(map(_tokens, [sentences] if isinstance(sentences, str | bytes) else sentences)))
         lengths = [len(tokens) for tokens in distinct]
         ends = np.cumsum([0, *lengths])
-        self._places = {tokens: (ends[number], ends[number + 1]) for number, tokens in enumerate(distinct)}
-        self._places[()] = (0, 0)
+        self._spans = {tokens: (ends[number], ends[number + 1]) for number, tokens in enumerate(distinct)}
+        self._spans[()] = (0, 0)
         self._layers = _empty((int(ends[-1]), num_layers, dim), folder)
         line = ProgressLine(at_once=False)
         self._compute = tf.function(compute, input_signature=[tf.TensorSpec((None, None), tf.string)], autograph=False)
         done = 0
         for batch in batches(lengths, BATCH_TOKENS):
             tokens = tf.ragged.constant([distinct[number] for number in batch], dtype=tf.string).to_tensor("")
-            found = self._compute(tokens)
-            for number, layers in zip(batch, found.numpy().transpose(0, 2, 1, 3), strict=True):
+            computed = self._compute(tokens)
+            for number, layers in zip(batch, computed.numpy().transpose(0, 2, 1, 3), strict=True):
                 self._layers[ends[number] : ends[number + 1]] = layers[: lengths[number]]
                 done += lengths[number]
             if line.due():
                 line.show(f"layers of {done:,} of {ends[-1]:,} tokens")
         line.clear()
-        place = "in a file" if isinstance(self._layers, np.memmap) else "in memory"
+        storage = "in a file" if isinstance(self._layers, np.memmap) else "in memory"
         size = self._layers.nbytes / 1e9
-        _log.info("ELMo's layers of %s distinct sentences: %.2f GB %s", f"{len(distinct):,}", size, place)
+        _log.info("ELMo's layers of %s distinct sentences: %.2f GB %s", f"{len(distinct):,}", size, storage)
 
     def __call__(self, tokens: tf.Tensor) -> tf.Tensor:
         """Returns the layers of tokens, string `(batch, time)`: float32 `(batch, num_layers, time, dim)`, 0 at padding.
@@ -66,25 +66,25 @@ class KnownSentences:
         A batch with an unknown sentence is computed.
         """
         # Python only looks up: if it computed, and TensorFlow had one thread, it would wait for that thread forever.
-        found = tf.cond(
+        layers = tf.cond(
             tf.numpy_function(self._are_known, [tokens], tf.bool, stateful=False),
             lambda: tf.numpy_function(self._look_up, [tokens], tf.float16, stateful=False),
             lambda: tf.cast(tf.stop_gradient(self._compute(tokens)), tf.float16),
         )
         _, num_layers, dim = self._layers.shape
-        return tf.cast(tf.ensure_shape(found, (None, num_layers, None, dim)), tf.float32)
+        return tf.cast(tf.ensure_shape(layers, (None, num_layers, None, dim)), tf.float32)
 
     def _are_known(self, tokens: np.ndarray) -> bool:
-        return all(_without_padding(row) in self._places for row in tokens.tolist())
+        return all(_without_padding(row) in self._spans for row in tokens.tolist())
 
     def _look_up(self, tokens: np.ndarray) -> np.ndarray:
         rows = [_without_padding(row) for row in tokens.tolist()]
         _, num_layers, dim = self._layers.shape
-        found = np.zeros((len(rows), num_layers, tokens.shape[1], dim), np.float16)
-        for place, row in enumerate(rows):
-            start, end = self._places[row]
-            found[place, :, : len(row)] = self._layers[start:end].transpose(1, 0, 2)
-        return found
+        layers = np.zeros((len(rows), num_layers, tokens.shape[1], dim), np.float16)
+        for number, row in enumerate(rows):
+            start, end = self._spans[row]
+            layers[number, :, : len(row)] = self._layers[start:end].transpose(1, 0, 2)
+        return layers
 
 
 def _tokens(sentence: Sequence[str | bytes]) -> tuple[bytes, ...]:

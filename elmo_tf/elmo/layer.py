@@ -28,7 +28,7 @@ _Made = TypeVar("_Made")
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class ELMo(Tracked, keras.layers.Layer):
-    """Contextual vectors of tokens: a biLM, and one or several learned mixes of its layers.
+    """Contextual vectors of tokens: a biLM, and learned mixes of its layers.
 
     Without dropout, a sentence's vectors depend on that sentence alone. A `.keras` file contains the whole biLM: it
     loads without `source`, in a program that has imported `elmo_tf.ELMo`.
@@ -36,8 +36,8 @@ class ELMo(Tracked, keras.layers.Layer):
     Args:
         source: as for `elmo_tf.load`. From a SavedModel, only the network's weights are used: mixes start from
             the average and gamma 1, sentences from zero states. A `ModelConfig` makes a network with random weights.
-        num_mixes: mixes to return, each with its own scalar parameters and gamma; the paper puts one at the task
-            network's input and one at its output.
+        num_mixes: mixes to return, each with its own scalar parameters and gamma; the paper puts a mix at the
+            task network's input and another at its output.
         mix: `"learned"`; `"average"`; `"top"`; the number of a layer, 0 being the token layer; or fixed scalar
             parameters, one per layer, softmax-normalized like those of `elmo-tf export --mix`.
         penalty: lambda of `lambda * sum_j scalar_parameters_j^2`, added to the loss for each learned mix.
@@ -51,8 +51,8 @@ class ELMo(Tracked, keras.layers.Layer):
             `default` of an export with this tokenizer: `"whitespace"`, on runs of ASCII white space; `"penn"`, by the
             Penn Treebank's rules; `"unicode"`, into words, numbers and punctuation marks, which needs tensorflow-text
             (`elmo-tf[text]`); or `"characters"`.
-        gamma: a fixed scale of each mix; None: learned, from 1, without which the paper's supplement A.2 found training
-            on the top layer alone to fail.
+        gamma: a fixed scale of each mix; None: learned, from 1. Without it, training on the top layer alone failed in
+            the paper's supplement A.2.
 
     Call arguments:
         inputs: string `(batch, time)`, tokens padded on the right with `""` (within a sentence, `""` is a token
@@ -117,8 +117,8 @@ class ELMo(Tracked, keras.layers.Layer):
             fixed = None if isinstance(mix, str) and mix == "learned" else parse_mix(mix, num_layers)
             options = (num_layers, fixed, penalty, layer_norm, gamma)
             mixes = [ScalarMix(*options, name=f"mix_{n}") for n in range(num_mixes)]
-            for one in mixes:
-                one.build(None)
+            for scalar_mix in mixes:
+                scalar_mix.build(None)
             return bilm, mixes, keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
 
         self.bilm, self.mixes, self.dropout = _outside_scopes(parts)
@@ -150,7 +150,7 @@ class ELMo(Tracked, keras.layers.Layer):
         if inputs.dtype.is_floating and not tf.executing_eagerly():
             return self._of_shape_alone(inputs)
         layers = self._layers_of(inputs) if self.trainable_bilm else tf.stop_gradient(self._frozen_layers_of(inputs))
-        return self._one_or_list(
+        return self._single_or_list(
             [self.dropout(tf.cast(mix(layers), self.compute_dtype), training=training) for mix in self.mixes]
         )
 
@@ -193,15 +193,15 @@ class ELMo(Tracked, keras.layers.Layer):
 
     def compute_mask(self, inputs, previous_mask=None):
         """Returns bool `(batch, time)`: real tokens, and sentence boundaries if these are returned."""
-        return self._one_or_list([self.token_mask(inputs)] * self.num_mixes)
+        return self._single_or_list([self.token_mask(inputs)] * self.num_mixes)
 
     def compute_output_spec(self, inputs, training=False):
         self._check(inputs)
-        shape = self._shape_of_one(inputs.shape)
-        return self._one_or_list([keras.KerasTensor(shape, self.compute_dtype) for _ in self.mixes])
+        shape = self._mix_shape(inputs.shape)
+        return self._single_or_list([keras.KerasTensor(shape, self.compute_dtype) for _ in self.mixes])
 
     def compute_output_shape(self, input_shape):
-        return self._one_or_list([self._shape_of_one(input_shape)] * self.num_mixes)
+        return self._single_or_list([self._mix_shape(input_shape)] * self.num_mixes)
 
     def get_config(self):
         own = ("num_mixes", "mix", "penalty", "layer_norm", "gamma", "dropout_rate")
@@ -246,9 +246,9 @@ class ELMo(Tracked, keras.layers.Layer):
         with tf.device("CPU"):
             # A token may contain any byte, so only its length says where it ends.
             sizes = tf.strings.reduce_join(tf.strings.as_string(tf.strings.length(inputs)), 1, separator=" ")
-            firsts, places = in_graph.distinct(tf.strings.join([sizes, tf.strings.reduce_join(inputs, 1)], "\n"))
+            firsts, numbers = in_graph.distinct(tf.strings.join([sizes, tf.strings.reduce_join(inputs, 1)], "\n"))
             chosen = tf.gather(inputs, firsts)
-        return tf.gather(self._layers_of(chosen), places)
+        return tf.gather(self._layers_of(chosen), numbers)
 
     def _check(self, inputs: tf.Tensor | keras.KerasTensor) -> None:
         dtype, shape = keras.backend.standardize_dtype(inputs.dtype), tuple(inputs.shape)
@@ -256,15 +256,15 @@ class ELMo(Tracked, keras.layers.Layer):
         ids = dtype.startswith(("int", "uint")) and len(shape) == 3 and shape[2] in (None, self._max_chars)
         if strings or ids:
             return
-        found = f"{dtype} {shape}"
+        given = f"{dtype} {shape}"
         if dtype == "string" and not shape:
-            found += "; put a single sentence into a list"
+            given += "; put a single sentence into a list"
         elif dtype == "string" and len(shape) == 1:
-            found += "; a layer with tokenizer='whitespace' takes sentences"
+            given += "; a layer with tokenizer='whitespace' takes sentences"
         elif "float" in dtype:
-            shape_of_one = "(None,)" if self.tokenizer is None else "()"
-            found += f"; a Sequential model has to begin with keras.Input({shape_of_one}, dtype='string')"
-        raise InputError("inputs", self._expected, found)
+            single_shape = "(None,)" if self.tokenizer is None else "()"
+            given += f"; a Sequential model has to begin with keras.Input({single_shape}, dtype='string')"
+        raise InputError("inputs", self._expected, given)
 
     def _of_shape_alone(self, inputs: tf.Tensor) -> tf.Tensor | list[tf.Tensor]:
         """Returns vectors of the right shape for float inputs, in a graph that raises when it runs.
@@ -276,12 +276,12 @@ class ELMo(Tracked, keras.layers.Layer):
         mask, dim = self.token_mask(inputs), 2 * self.bilm.config.lstm.projection_dim
         with tf.control_dependencies([tf.debugging.Assert(False, [message])]):
             vectors = tf.zeros(tf.concat([tf.shape(mask), [dim]], 0), self.compute_dtype)
-        return self._one_or_list([tf.ensure_shape(vectors, (*mask.shape, dim))] * self.num_mixes)
+        return self._single_or_list([tf.ensure_shape(vectors, (*mask.shape, dim))] * self.num_mixes)
 
-    def _one_or_list(self, values: list[Any]) -> Any:
+    def _single_or_list(self, values: list[Any]) -> Any:
         return values if self.num_mixes > 1 else values[0]
 
-    def _shape_of_one(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    def _mix_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return *self.token_mask.compute_output_shape(input_shape), 2 * self.bilm.config.lstm.projection_dim
 
 

@@ -1,4 +1,4 @@
-"""Downloads one file: resumes when a connection breaks, and checks size and SHA-256 as far as they are known."""
+"""Downloads a file: resumes when a connection breaks, and checks size and SHA-256 as far as they are known."""
 
 import contextlib
 import http.client
@@ -47,7 +47,7 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
             with the wrong checksum is removed.
     """
     if not re.match("https?://[^/]", url):
-        raise InputError(without_user(url), "an http:// or https:// address", "another")
+        raise InputError(without_user(url), "not an http:// or https:// address")
     if without_user(url) != url:
         raise InputError(without_user(url), "an address with a user name or password, which is not supported")
     part = part_of(path)
@@ -56,13 +56,13 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
     if part.exists() and part.stat().st_size > size:
         part.unlink()
     try:
-        found = _receive(url, size, part)
+        received = _receive(url, size, part)
     finally:
         if part.exists() and part.stat().st_size == 0:
             part.unlink()
-    if sha256 not in (None, found):
+    if sha256 not in (None, received):
         part.unlink()
-        raise InputError(url, f"a file with SHA-256 {sha256}", f"{found} (removed)")
+        raise InputError(url, f"the file's SHA-256 is {received}, but should be {sha256}; the file was removed")
     part.rename(path)
 
 
@@ -82,7 +82,7 @@ def writing(path: pathlib.Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(str(path), "a disk that can be written", reason(error)) from None
+        raise InputError(str(path), f"cannot be written ({reason(error)})") from None
 
 
 def _receive(url: str, size: int, part: pathlib.Path) -> str:
@@ -110,7 +110,7 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
 
 
 def _request(url: str, size: int, start: int) -> Iterator[bytes]:
-    """Yields the file from byte `start` on, over one connection; `_Broken` if that fails before the end."""
+    """Yields the file from byte `start` on, over a connection; `_Broken` if that fails before the end."""
     with _opened(url, start) as response:
         position = _first_byte(response, url, size, start)
         while position < size:
@@ -127,9 +127,9 @@ def _size(url: str) -> int:
         with _opened(url, 0) as response:
             length = response.headers.get("Content-Length", "")
     except _Broken as error:
-        raise InputError(url, "the file", error) from None
+        raise InputError(url, f"cannot be fetched ({error})") from None
     if not length.isdecimal():
-        raise InputError(url, "a file of known size", "no Content-Length")
+        raise InputError(url, "the server does not say the file's size (no Content-Length)")
     return int(length)
 
 
@@ -150,11 +150,11 @@ def _opened(url: str, start: int) -> Iterator[http.client.HTTPResponse]:
         answer = f"{error.code} {error.reason}"
         if error.code >= 500 or error.code in _TRANSIENT:
             raise _Broken(answer) from None
-        raise InputError(url, "the file", answer) from None
+        raise InputError(url, f"cannot be fetched ({answer})") from None
     except InputError:
         raise
     except (http.client.InvalidURL, ValueError) as error:
-        raise InputError(url, "an address", error) from None
+        raise InputError(url, f"not an address ({error})") from None
     except (OSError, http.client.HTTPException) as error:
         raise _Broken(f"a connection that failed ({reason(getattr(error, 'reason', error))})") from None
 
@@ -166,7 +166,7 @@ def _first_byte(response: http.client.HTTPResponse, url: str, size: int, start: 
     else:
         first, length = 0, response.headers.get("Content-Length", "an unknown number")
     if first not in (0, start):
-        raise InputError(url, f"the file from byte {start:,}", f"it from {first:,}")
+        raise InputError(url, f"the server sends the file from byte {first:,} on instead of {start:,}")
     if length != str(size):
         raise InputError(url, f"{size:,} bytes", f"{int(length):,}" if length.isdecimal() else length)
     return first

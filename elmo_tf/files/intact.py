@@ -1,4 +1,4 @@
-"""Whether a file is the one that it should be: its size and its SHA-256."""
+"""Whether a file is intact: its size and its SHA-256."""
 
 import datetime
 import hashlib
@@ -48,16 +48,16 @@ class ByteProgress:
 def check(path: pathlib.Path, size: int | None, sha256: str | None) -> None:
     """Raises `InputError` unless the file at `path` has this size and checksum; None: any."""
     if not path.is_file():
-        raise InputError(str(path), "a file", "none")
-    there = path.stat().st_size
-    if size not in (None, there):
-        raise InputError(str(path), f"{size:,} bytes", f"{there:,}")
+        raise InputError(str(path), "no such file")
+    size_here = path.stat().st_size
+    if size not in (None, size_here):
+        raise InputError(str(path), f"it has {size_here:,} bytes, but should have {size:,}")
     if sha256 is None:
         return
     with open(path, "rb") as file:
-        found = hash_of(file, there).hexdigest()
-    if found != sha256:
-        raise InputError(str(path), f"a file with SHA-256 {sha256}", found)
+        sha256_here = hash_of(file, size_here).hexdigest()
+    if sha256_here != sha256:
+        raise InputError(str(path), f"its SHA-256 is {sha256_here}, but should be {sha256}")
 
 
 def hash_of(file: BinaryIO, size: int) -> "hashlib._Hash":

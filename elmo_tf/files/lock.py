@@ -1,4 +1,4 @@
-"""Locks: one run at a time in a folder."""
+"""Locks: a single run at a time in a folder."""
 
 import contextlib
 import logging
@@ -28,7 +28,7 @@ def locked(folder: str | os.PathLike, wait: bool = False) -> Iterator[None]:
     with open(pathlib.Path(folder, FILE), "ab", opener=staging.no_link) as file:
         if not acquire(file.fileno(), folder):
             if not wait:
-                raise InputError(str(folder), "a folder that no other run is using", "one in use")
+                raise InputError(str(folder), "another run is using this folder")
             # Printed, not logged: the wait may be long, and a program may have no log.
             ProgressLine().leave(f"waiting for another run, which is using {folder}")
             filelock.lock_descriptor(file.fileno())

@@ -14,7 +14,7 @@ _BAR_CELLS = 20
 
 
 class ProgressLine:
-    """A line that is redrawn in place on a terminal, and printed every few seconds elsewhere.
+    """A line that is redrawn on a terminal, and printed every few seconds elsewhere.
 
     Its first text is due `at_once`, or only after the usual interval.
     """
@@ -23,7 +23,7 @@ class ProgressLine:
         self._terminal = sys.stderr.isatty()
         self._interval = _REDRAW_SECONDS if self._terminal else _LINE_SECONDS
         self._last = -math.inf if at_once else time.monotonic()  # when a text was shown
-        self._is_open = False  # whether there is a text that the next one replaces
+        self._is_open = False  # whether there is a text that the next text replaces
 
     def due(self) -> bool:
         """Whether it is time to show a new text."""
@@ -80,7 +80,7 @@ def _columns() -> int:
 
 
 def _shortened(text: str, columns: int) -> str:
-    """Returns `text` without the last items that do not fit on one line; two spaces separate items.
+    """Returns `text` without the last items that do not fit on a line; two spaces separate items.
 
     The last column stays free, because a terminal that has filled it would erase it with the rest of the line.
     """

@@ -20,13 +20,13 @@ _EXTRAS = {
 def check(path: str) -> None:
     """Raises `InputError` if the store is not supported or its extra missing; the store's own error if it refuses."""
     scheme = FileSystems.get_scheme(path)
-    if scheme in ("file", "hdfs"):  # Beam lists these one folder at a time, so `**` would not find deeper files
-        expected = "a local path without a scheme, or a path in an object store such as s3:// or gs://"
-        raise InputError(path, expected, f"{scheme}://")
+    if scheme in ("file", "hdfs"):  # Beam lists these folder by folder, so `**` would not find deeper files
+        instead = "a local path without a scheme, or an object store such as s3:// or gs://"
+        raise InputError(path, f"{scheme}:// is not supported; use {instead}")
     extra, module = _EXTRAS.get(scheme, (scheme, None))
     if not _is_installed(module) or all(scheme != kind.scheme() for kind in FileSystem.get_all_subclasses()):
         package = f"apache-beam[{extra}]"
-        raise InputError(path, f"an installed {package} for {scheme}:// (pip install '{package}')", "none")
+        raise InputError(path, f"{scheme}:// needs {package}: pip install '{package}'")
     FileSystems.get_filesystem(path)
     if scheme == "s3":
         s3_client.check(path)
@@ -41,12 +41,12 @@ def _is_installed(module: str | None) -> bool:
 
 def system(path: str) -> FileSystem:
     """Returns the file system for the store of `path`."""
-    found = FileSystems.get_filesystem(path)
-    if found.scheme() == "s3":
+    file_system = FileSystems.get_filesystem(path)
+    if file_system.scheme() == "s3":
         s3_client.install()
         # A worker started by a worker pool has no options, which Beam's S3 does not allow.
-        found._options = found._options or {}
-    return found
+        file_system._options = file_system._options or {}
+    return file_system
 
 
 def open_file(path: str) -> BinaryIO:

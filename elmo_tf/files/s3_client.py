@@ -1,4 +1,4 @@
-"""Fixes for Beam's S3 client (Beam 2.77): one connection per process, no retries without credentials.
+"""Fixes for Beam's S3 client (Beam 2.77): a connection per process, no retries without credentials.
 
 `install` replaces Beam's client in this process, when it first uses S3.
 """
@@ -44,8 +44,8 @@ def _as_oserror() -> Iterator[None]:
 class Client(boto3_client.Client):
     """Beam's client of S3.
 
-    Beam makes one for each request, and each time boto3 reads its files, which takes 0.2 s of a core. Here all clients
-    of a process share one boto3 connection, which is thread-safe.
+    Beam makes a client for each request, and each time boto3 reads its files, which takes 0.2 s of a core. Here all
+    clients of a process share a boto3 connection, which is thread-safe.
     """
 
     def __init__(self, options: PipelineOptions | dict[str, Any]):

@@ -13,10 +13,11 @@ from elmo_tf.errors import InputError
 
 def check_for_tensorflow(path: str | os.PathLike) -> None:
     """Raises `InputError` if TensorFlow cannot read files at `path`: it takes paths for patterns, and needs UTF-8."""
-    place = _place(path)
-    if not {*"*?[]\\"}.isdisjoint(place) or any("\udc80" <= character <= "\udcff" for character in place):
-        expected = "a path in UTF-8 without *, ?, [, ] and \\, because TensorFlow would take it for a pattern"
-        raise InputError(str(path), expected, "another one")
+    target = _target(path)
+    if any("\udc80" <= character <= "\udcff" for character in target):
+        raise InputError(str(path), "the path is not UTF-8, which TensorFlow needs")
+    if not {*"*?[]\\"}.isdisjoint(target):
+        raise InputError(str(path), "TensorFlow takes a path with *, ?, [, ] or \\ for a pattern; use another path")
 
 
 def check_link(path: str | os.PathLike) -> None:
@@ -24,20 +25,21 @@ def check_link(path: str | os.PathLike) -> None:
     absolute = pathlib.Path(os.path.abspath(path))
     for link in (absolute, *absolute.parents):
         if link.is_symlink() and not link.exists():
-            raise InputError(str(path), "a link to a place that does not exist; it is not followed")
+            raise InputError(str(path), "a link to a path that does not exist; it is not followed")
 
 
 def check_absent(path: str | os.PathLike) -> None:
     """Raises `InputError` unless nothing, or an empty folder that can be replaced, is at `path`."""
     check_link(path)
-    place = _place(path)
-    if os.path.isdir(place) and not os.listdir(place):
-        if os.path.ismount(place) or os.path.samefile(place, os.curdir):
-            found = "a mount point or the current folder; name a new folder in it"
-            raise InputError(str(path), "a folder that can be replaced", found)
+    target = _target(path)
+    if os.path.isdir(target) and not os.listdir(target):
+        if os.path.ismount(target) or os.path.samefile(target, os.curdir):
+            problem = "a mount point or the current folder, which cannot be replaced; name a new folder in it"
+            raise InputError(str(path), problem)
         return
-    if os.path.lexists(place):
-        raise InputError(str(path), "a folder that does not exist yet", "one" if os.path.isdir(place) else "a file")
+    if os.path.lexists(target):
+        existing = "this folder exists and is not empty" if os.path.isdir(target) else "a file of this name exists"
+        raise InputError(str(path), f"{existing}; name a new folder")
 
 
 @contextlib.contextmanager
@@ -51,7 +53,7 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
         InputError: if `path` is in use, or no folder can be made there.
     """
     check_absent(path)
-    final = pathlib.Path(_place(path))
+    final = pathlib.Path(_target(path))
     staged = _temporary(final)
     missing = [parent for parent in final.parents if not parent.exists()]
     try:
@@ -71,21 +73,21 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
 
 def write_file(path: str | os.PathLike, content: bytes) -> None:
     """Writes or replaces a file atomically: after a crash it holds `content` or what it held before."""
-    place = pathlib.Path(path)
-    staged = _temporary(place)
+    target = pathlib.Path(path)
+    staged = _temporary(target)
     try:
         with open(staged, "xb") as file:
             file.write(content)
         sync(staged)
-        os.replace(staged, place)
+        os.replace(staged, target)
     except BaseException:
         staged.unlink(missing_ok=True)
         raise
-    sync(place.parent)
+    sync(target.parent)
 
 
-def _place(path: str | os.PathLike) -> str:
-    """Returns an absolute path; that of the empty folder if `path` is a link to one."""
+def _target(path: str | os.PathLike) -> str:
+    """Returns an absolute path; that of the linked folder if `path` is a link to a folder."""
     return os.path.realpath(path) if os.path.islink(path) and os.path.isdir(path) else os.path.abspath(path)
 
 
@@ -100,7 +102,7 @@ def no_link(path: str, flags: int) -> int:
         return os.open(path, flags | os.O_NOFOLLOW, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise InputError(str(path), "no link", "one, which is not followed") from None
+            raise InputError(str(path), "a link, which is not followed") from None
         raise
 
 

@@ -63,13 +63,13 @@ def check_store(path: str) -> None:
     except InputError:
         raise
     except (OSError, ValueError) as error:
-        raise InputError(path, "a path in a store that answers", _reason(error)) from None
+        raise InputError(path, f"the store does not answer ({_reason(error)})") from None
 
 
 def check_folder(path: str) -> None:
     """Raises `InputError` if a remote folder cannot be used: see `check_store`. Beam has no quotes for globs."""
     if not is_local(path) and not {*"*?["}.isdisjoint(path):
-        raise InputError(path, "a folder in a store whose path has no *, ? or [", "one that has")
+        raise InputError(path, "the path of a folder in a store cannot have *, ? or [")
     check_store(path)
 
 
@@ -98,11 +98,11 @@ def names(folder: str) -> list[str]:
 
 
 def status(path: str) -> Status:
-    """Returns size and time of change of a file. Raises `ReadError` if there is none."""
+    """Returns size and time of change of a file. Raises `ReadError` if there is no such file."""
     with _asked(path):
         if not is_local(path):
-            found = _remote().system(path).metadata(path)
-            return Status(found.size_in_bytes, found.last_updated_in_seconds)
+            metadata = _remote().system(path).metadata(path)
+            return Status(metadata.size_in_bytes, metadata.last_updated_in_seconds)
         about = os.stat(path)
         return Status(about.st_size, about.st_mtime_ns)
 
@@ -227,7 +227,7 @@ def at_once(ask: Callable[[Any], Any], about: Iterable[Any]) -> Iterator[Any]:
 
 
 def delete(paths: Iterable[str]) -> None:
-    """Deletes files of one file system; those that are missing or cannot be deleted are skipped."""
+    """Deletes files of the same file system; those that are missing or cannot be deleted are skipped."""
     remaining = iter(paths)
     while batch := list(itertools.islice(remaining, _BATCH)):
         if is_local(batch[0]):

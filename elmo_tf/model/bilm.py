@@ -1,4 +1,4 @@
-"""The bidirectional language model: the one network that training, evaluation and export share."""
+"""The bidirectional language model: the network that training, evaluation and export share."""
 
 import functools
 import itertools
@@ -20,14 +20,14 @@ from elmo_tf.records.windows import Window
 class WindowRun(NamedTuple):
     """The LSTMs' outputs for a window of text; each direction's values are in the order in which it reads."""
 
-    token_vectors: list[tf.Tensor]  # one per direction, float32 (batch, time, projection_dim)
+    token_vectors: list[tf.Tensor]  # of each direction, float32 (batch, time, projection_dim)
     layers: list[list[tf.Tensor]]  # each direction's LSTM outputs by layer, float32 (batch, time, projection_dim)
     states: States  # after the window
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class BiLM(Encoder, keras.Model):
-    """A forward and a backward language model over one character-based token encoder and one softmax.
+    """A forward and a backward language model over the same character-based token encoder and softmax.
 
     It is built when constructed and ignores Keras's global dtype policy. LSTM states are arguments and results; the
     network stores none.
@@ -101,7 +101,7 @@ class BiLM(Encoder, keras.Model):
         Args:
             window: tensors or arrays of a `Window`.
             initial_states: the LSTM states before the window.
-            dropout_rate: of each layer's input, including the one that a skip connection adds.
+            dropout_rate: of each layer's input, including the input that a skip connection adds.
             seed: int32 `(2,)`, of the dropout.
             training: whether gradients will be computed; changes no value.
         """

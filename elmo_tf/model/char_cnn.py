@@ -39,7 +39,7 @@ class CharCNN(Tracked, keras.layers.Layer):
             tokens. Only rows that occur in `words` are encoded.
 
     Returns:
-        float32 `(..., output_dim)`, one vector per element of `words` if they are given.
+        float32 `(..., output_dim)`, a vector per element of `words` if they are given.
 
     Reference:
         Kim et al. 2015, "Character-Aware Neural Language Models"; Peters et al. 2018, section 3.4; bilm-tf,
@@ -96,12 +96,12 @@ class CharCNN(Tracked, keras.layers.Layer):
     def call(self, char_ids, words=None):
         if words is None:
             shape = tf.shape(char_ids)[:-1]
-            distinct, places = _distinct_rows(tf.reshape(char_ids, (-1, char_ids.shape[-1])))
+            distinct, indices = _distinct_rows(tf.reshape(char_ids, (-1, char_ids.shape[-1])))
         else:
             shape = tf.shape(words)
-            rows, places = tf.unique(tf.reshape(words, (-1,)))
+            rows, indices = tf.unique(tf.reshape(words, (-1,)))
             distinct = tf.gather(char_ids, rows)
-        # Tokens are grouped by length, so that one long token does not make every row long.
+        # Tokens are grouped by length, so that a long token does not make every row long.
         lengths = _lengths(distinct)
         order = tf.argsort(lengths)
         counts = [tf.reduce_sum(tf.cast(lengths <= longest, tf.int32)) for longest in _LONGEST]
@@ -109,7 +109,7 @@ class CharCNN(Tracked, keras.layers.Layer):
         bounds = [0, *counts, tf.size(order)]
         maxima = tf.concat([self._maxima(distinct[start:end]) for start, end in itertools.pairwise(bounds)], 0)
         vectors = tf.gather(self._transform(maxima), tf.math.invert_permutation(order))
-        return tf.reshape(tf.gather(vectors, places), tf.concat([shape, [self.output_dim]], 0))
+        return tf.reshape(tf.gather(vectors, indices), tf.concat([shape, [self.output_dim]], 0))
 
     def compute_output_shape(self, char_ids_shape, words_shape=None):
         return (*(char_ids_shape[:-1] if words_shape is None else words_shape), self.output_dim)
@@ -121,8 +121,8 @@ class CharCNN(Tracked, keras.layers.Layer):
     def _maxima(self, char_ids: tf.Tensor) -> tf.Tensor:
         """Returns the activated maxima over positions, `(n, num_filters)`, of ids `(n, chars)`.
 
-        After the longest token, one window of pads is enough: more equal windows change no maximum. All convolutions
-        are one product of the widest windows, which on a CPU is about twice as fast as conv1d.
+        After the longest token, a single window of pads is enough: more equal windows change no maximum. A single
+        product of the widest windows computes all convolutions, on a CPU about twice as fast as conv1d.
         """
         windows = self._windows(char_ids)
         products = matmul(tf.reshape(windows, (-1, windows.shape[-1])), self._kernel(), self.product_dtype)
@@ -203,5 +203,5 @@ def _distinct_rows(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
     `tf.unique` cannot compare rows, so they become strings with the ids as code points.
     """
-    first, places = in_graph.distinct(tf.strings.unicode_encode(rows, "UTF-8"))
-    return tf.gather(rows, first), places
+    first, indices = in_graph.distinct(tf.strings.unicode_encode(rows, "UTF-8"))
+    return tf.gather(rows, first), indices

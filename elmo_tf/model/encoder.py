@@ -72,8 +72,8 @@ class Encoder(Tracked, keras.layers.Layer):
 
         Args:
             char_ids: as for a call.
-            initial_states: before `<S>`, in the backward direction before `</S>`: a row for each sentence, or one for
-                all.
+            initial_states: before `<S>`, in the backward direction before `</S>`: a row for each sentence, or a
+                single row for all.
             boundaries: whether to return `<S>` and `</S>` as well; both directions then read both of them.
 
         Returns:
@@ -86,31 +86,32 @@ class Encoder(Tracked, keras.layers.Layer):
         """
         if boundaries:
             char_ids = _with_boundaries(char_ids)
-        batch_size, max_length, max_chars = tf.unstack(tf.shape(char_ids))
+        batch_size, max_length, _ = tf.unstack(tf.shape(char_ids))
         lengths = _lengths(char_ids)
         packing = pack(lengths)
         positions = packing.rows * max_length + packing.steps
+        max_chars = char_ids.shape[-1]
         ids = tf.gather(tf.reshape(char_ids, (batch_size * max_length, max_chars)), positions)
-        marks = np.zeros((0, char_ids.shape[-1]), np.int32) if boundaries else np.stack(_boundaries(char_ids.shape[-1]))
-        vectors = self.char_cnn(tf.concat([marks, ids], 0))
-        words = vectors[len(marks) :]
+        # Boundaries that are not among the positions of the batch are encoded once, in front of them.
+        boundary_ids = np.zeros((0, max_chars), np.int32) if boundaries else np.stack(_boundaries(max_chars))
+        encoded = self.char_cnn(tf.concat([boundary_ids, ids], 0))
+        packed = encoded[len(boundary_ids) :]
 
-        inputs = [(words,), (tf.gather(words, packing.mirrored),)]
+        inputs = [(packed,), (tf.gather(packed, packing.mirrored),)]
         if not boundaries:
-            rows = tf.shape(initial_states[0][0][0])[0]
-            marks = [tf.broadcast_to(vectors[number], (rows, words.shape[1])) for number in (0, 1)]
-            inputs = [(*values, mark) for values, mark in zip(inputs, marks, strict=True)]
+            shape = (tf.shape(initial_states[0][0][0])[0], packed.shape[1])
+            inputs = [(*vectors, tf.broadcast_to(encoded[number], shape)) for number, vectors in enumerate(inputs)]
         lstm = self.config.lstm
         clips = Clips(lstm.cell_clip, lstm.proj_clip)
-        layers = [[_layer(one.kernels(), clips, packing) for one in stack] for stack in self.lstms]
-        (forward, backward), states = run_directions(layers, inputs, initial_states, lstm.use_skip_connections)
+        lstms = [[_layer(layer.kernels(), clips, packing) for layer in stack] for stack in self.lstms]
+        (forward, backward), states = run_directions(lstms, inputs, initial_states, lstm.use_skip_connections)
 
-        layers = [tf.concat([words, words], -1)]
-        for (ahead, *_), (back, *_) in zip(forward, backward, strict=True):
-            layers.append(tf.concat([ahead, tf.gather(back, packing.mirrored)], -1))
-        shape = (batch_size * max_length, len(layers), layers[0].shape[-1])
-        dense = tf.scatter_nd(positions[:, None], tf.stack(layers, 1), shape)
-        dense = tf.reshape(dense, (batch_size, max_length, *shape[1:]))
+        layers = [tf.concat([packed, packed], -1)]
+        for (forward_output, *_), (backward_output, *_) in zip(forward, backward, strict=True):
+            layers.append(tf.concat([forward_output, tf.gather(backward_output, packing.mirrored)], -1))
+        dense_shape = (batch_size * max_length, len(layers), layers[0].shape[-1])
+        dense = tf.scatter_nd(positions[:, None], tf.stack(layers, 1), dense_shape)
+        dense = tf.reshape(dense, (batch_size, max_length, *dense_shape[1:]))
         return tf.transpose(dense, (0, 2, 1, 3)), tf.sequence_mask(lengths, max_length), states
 
 
@@ -130,17 +131,17 @@ def new_char_cnn(config: config_lib.ModelConfig, product_dtype: str = "float32")
 
 
 def _layer(kernels: lstmp_packed.Kernels, clips: Clips, packing: Packing) -> Layer:
-    """Returns an LSTM over packed values `(N, dim)`, after a boundary `(1 or batch, dim)` if there is one."""
+    """Returns an LSTM over packed vectors `(N, dim)`, which first reads a boundary `(1 or batch, dim)` if given."""
 
     def run(inputs, initial):
-        values, *mark = inputs
-        state = initial
-        if mark:  # a mark of one row is read once for all sentences
-            state = lstmp_packed.step(kernels, clips, mark[0], state)
-            mark = [state[1]]
+        packed, *boundary = inputs
+        state, boundary_output = initial, ()
+        if boundary:  # a boundary of a single row is read once for all sentences
+            state = lstmp_packed.step(kernels, clips, *boundary, state)
+            boundary_output = (state[1],)
         ranked = tuple(_by_rank(part, packing) for part in state)
-        outputs, final = lstmp_packed.run(kernels, clips, values, packing, ranked)
-        return (outputs, *mark), _by_row(final, initial, packing)
+        outputs, final = lstmp_packed.run(kernels, clips, packed, packing, ranked)
+        return (outputs, *boundary_output), _by_row(final, initial, packing)
 
     return run
 
@@ -156,7 +157,7 @@ def _by_row(final: lstmp_packed.State, initial: tuple[tf.Tensor, tf.Tensor], pac
     ranked = [
         tf.where(has_tokens, after, _by_rank(before, packing)) for after, before in zip(final, initial, strict=True)
     ]
-    return tuple(tf.gather(part, packing.places) for part in ranked)
+    return tuple(tf.gather(part, packing.row_ranks) for part in ranked)
 
 
 def _lengths(char_ids: tf.Tensor) -> tf.Tensor:
@@ -174,5 +175,5 @@ def _with_boundaries(char_ids: tf.Tensor) -> tf.Tensor:
     begin, end = _boundaries(char_ids.shape[-1])
     last = 1 + _lengths(char_ids)
     ids = tf.pad(char_ids, ((0, 0), (1, 1), (0, 0)))
-    places = tf.range(tf.shape(ids)[1])[None, :, None]
-    return tf.where(places == 0, begin, tf.where(places == last[:, None, None], end, ids))
+    positions = tf.range(tf.shape(ids)[1])[None, :, None]
+    return tf.where(positions == 0, begin, tf.where(positions == last[:, None, None], end, ids))

@@ -9,7 +9,7 @@ from elmo_tf.model.sampled_softmax import SampledSoftmax
 def token_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor, token_ids: tf.Tensor) -> tf.Tensor:
     """Returns the log-probability of each token, given those before it, and given those after it.
 
-    Every sentence starts from the zero state. The values of a token stand at its own place.
+    Every sentence starts from the zero state. The values of a token stand at its own position.
 
     Args:
         char_ids: int32 `(batch, max_length, max_chars_per_token)`, without boundaries, padded with 0.
@@ -21,24 +21,24 @@ def token_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor,
     """
     outputs, mask = _outputs(bilm, char_ids)
     inner = mask[:, 1:]
-    # Forward, the output at a place predicts the token after it; backward, the one before it.
+    # Forward, the output at a position predicts the token after it; backward, the token before it.
     forward = _target_log_probs(softmax, outputs[0][:, :-1], token_ids[:, 1:], inner)
     backward = _target_log_probs(softmax, outputs[1][:, 1:], token_ids[:, :-1], inner)
     return tf.stack([tf.pad(forward, ((0, 0), (1, 0))), tf.pad(backward, ((0, 0), (0, 1)))], 1)
 
 
-def word_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor, place: tf.Tensor) -> tf.Tensor:
-    """Returns the log-probability of every word of the vocabulary at one place of a sentence.
+def word_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
+    """Returns the log-probability of every word of the vocabulary at one position of a sentence.
 
     Args:
-        char_ids: int32 `(1, length, max_chars_per_token)`. The token at `place` is not used.
-        place: int32 scalar, counted from 0.
+        char_ids: int32 `(1, length, max_chars_per_token)`. The token at `position` is not used.
+        position: int32 scalar, counted from 0.
 
     Returns:
-        float32 `(2, vocab_size)`: given the tokens before `place`, and given those after it.
+        float32 `(2, vocab_size)`: given the tokens before `position`, and given those after it.
     """
     (forward, backward), _ = _outputs(bilm, char_ids)
-    return softmax.log_probs(tf.stack([forward[0, place], backward[0, place + 2]]))
+    return softmax.log_probs(tf.stack([forward[0, position], backward[0, position + 2]]))
 
 
 def _outputs(bilm: Encoder, char_ids: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]:
@@ -50,6 +50,6 @@ def _outputs(bilm: Encoder, char_ids: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Te
 
 def _target_log_probs(softmax: SampledSoftmax, outputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """Returns the log-probabilities of targets, float32 shaped like `mask`, 0 where it is False; skips padding."""
-    places = tf.where(mask)
-    nats = softmax(tf.gather_nd(outputs, places), tf.gather_nd(targets, places))
-    return tf.scatter_nd(places, -nats, tf.shape(mask, tf.int64))
+    real = tf.where(mask)
+    nats = softmax(tf.gather_nd(outputs, real), tf.gather_nd(targets, real))
+    return tf.scatter_nd(real, -nats, tf.shape(mask, tf.int64))

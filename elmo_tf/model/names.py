@@ -22,5 +22,5 @@ def relative_names(bilm) -> dict[str, keras.Variable]:
     if getattr(bilm, "softmax", None) is not None:
         layers["softmax"] = bilm.softmax
     # The variables of `char_cnn` include those of its inner layers, whose names replace them.
-    names = {id(one): f"{prefix}/{one.name}" for prefix, layer in layers.items() for one in layer.variables}
+    names = {id(v): f"{prefix}/{v.name}" for prefix, layer in layers.items() for v in layer.variables}
     return {names[id(variable)]: variable for variable in bilm.weights}

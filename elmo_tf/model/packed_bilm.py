@@ -38,7 +38,8 @@ class PackedBiLM(Encoder):
             self.char_cnn.trainable = False
             numbers = range(config.lstm.num_layers)
             self.lstms = [
-                [_PackedLSTMP(config.lstm, product_dtype, name=f"{one}_{n}") for n in numbers] for one in DIRECTIONS
+                [_PackedLSTMP(config.lstm, product_dtype, name=f"{direction}_{n}") for n in numbers]
+                for direction in DIRECTIONS
             ]
         self.built = True
 
@@ -59,7 +60,7 @@ class PackedBiLM(Encoder):
 
 
 class _PackedLSTMP(Tracked, keras.layers.Layer):
-    """The weights of one LSTM as `lstmp_packed.Kernels` of the products' dtype."""
+    """The weights of an LSTM as `lstmp_packed.Kernels` of the products' dtype."""
 
     collections = ("_kernels",)
 
@@ -74,7 +75,7 @@ class _PackedLSTMP(Tracked, keras.layers.Layer):
 
     def kernels(self, dtype: str | None = None) -> lstmp_packed.Kernels:
         """Returns the weights as tensors; `dtype` is the products' by default."""
-        kernels = {name: tf.cast(one, dtype or self._product_dtype) for name, one in self._kernels.items()}
+        kernels = {name: tf.cast(weight, dtype or self._product_dtype) for name, weight in self._kernels.items()}
         return lstmp_packed.Kernels(**kernels)
 
     def assign_kernels(self, kernels: lstmp_packed.Kernels) -> None:

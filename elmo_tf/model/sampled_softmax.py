@@ -98,8 +98,8 @@ class SampledSoftmax(keras.layers.Layer):
             logits = tf.matmul(kernel[start:end], inputs, transpose_b=True) + bias[start:end, None]
             # A separate product for the targets would round differently: the loss could be below 0.
             rows = tf.cast(targets, tf.int32) - start
-            found = tf.gather_nd(logits, tf.stack([tf.clip_by_value(rows, 0, end - start - 1), columns], 1))
-            true_logits = tf.where((rows >= 0) & (rows < end - start), found, true_logits)
+            target_logits = tf.gather_nd(logits, tf.stack([tf.clip_by_value(rows, 0, end - start - 1), columns], 1))
+            true_logits = tf.where((rows >= 0) & (rows < end - start), target_logits, true_logits)
             higher = tf.maximum(highest, tf.reduce_max(logits, 0))
             added = tf.cast(tf.reduce_sum(tf.exp(logits - higher), 0), tf.float64)
             return end, true_logits, higher, total * tf.cast(tf.exp(highest - higher), tf.float64) + added
@@ -168,7 +168,7 @@ def _own_copy(variable: keras.Variable) -> tf.Variable:
     """Returns the replica's copy of a variable: a lookup in a mirrored variable would read and copy all its rows."""
     replica = tf.distribute.get_replica_context()
     copies = replica.strategy.experimental_local_results(variable.value)
-    # A worker has only its own replicas' copies, and as many as every other one.
+    # A worker has only its own replicas' copies, and as many as every other worker.
     return copies[(tf.get_static_value(replica.replica_id_in_sync_group) or 0) % len(copies)]
 
 
@@ -210,15 +210,15 @@ def log_uniform_sample(
         return attempt + 1, tries, tf.size(tf.unique(tries)[0])
 
     _, tries, _ = tf.while_loop(
-        lambda _attempt, _tries, found: found < num_sampled,
+        lambda _attempt, _tries, num_distinct: num_distinct < num_sampled,
         draw,
         (0, tf.zeros((0,), tf.int64), 0),
         shape_invariants=(tf.TensorShape(()), tf.TensorShape((None,)), tf.TensorShape(())),
     )
-    distinct, places = tf.unique(tries)
+    distinct, indices = tf.unique(tries)
     sampled = tf.ensure_shape(distinct[:num_sampled], (num_sampled,))
     # As in TensorFlow's sampler, the draws up to the last new word count.
-    num_tries = tf.cast(tf.argmax(places == num_sampled - 1), tf.float32) + 1.0
+    num_tries = tf.cast(tf.argmax(indices == num_sampled - 1), tf.float32) + 1.0
 
     def expected_count(words):
         probability = _log_uniform_probability(tf.cast(words, tf.float32), vocab_size)

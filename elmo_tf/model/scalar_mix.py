@@ -16,16 +16,16 @@ _EPSILON = 1e-6  # added to a variance, so that a constant vector, such as paddi
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class ScalarMix(keras.layers.Layer):
-    """`gamma * sum_j softmax(scalar_parameters)_j layer_j`, the ELMo vector of one task.
+    """`gamma * sum_j softmax(scalar_parameters)_j layer_j`, the ELMo vector of a task.
 
     Args:
         num_layers: layers to mix, the token layer included.
-        scalar_parameters: fixed ones, one per layer; None: learned, from 0.
+        scalar_parameters: fixed numbers, one per layer; None: learned, from 0.
         penalty: lambda; `lambda * sum_j scalar_parameters_j^2` is added to the loss, if they are learned. It applies
             before the softmax, as in bilm-tf, so a large lambda makes the mix an average.
         layer_norm: whether to normalize each layer's vector of a token to mean 0 and variance 1 over its features
             first. bilm-tf normalizes all tokens of a batch together.
-        gamma: a fixed one; None: learned, from 1.
+        gamma: a fixed scale; None: learned, from 1.
 
     Call arguments:
         layers: float32 `(batch, num_layers, time, dim)`.
@@ -97,7 +97,7 @@ def parse_mix(mix: Mix, num_layers: int) -> list[float]:
     if isinstance(mix, str) and mix == "average":
         return [0.0] * num_layers
     if isinstance(mix, str) and mix == "top":
-        return _one_layer(num_layers - 1, num_layers)
+        return _single_layer(num_layers - 1, num_layers)
     try:
         given = [float(part) for part in mix.split(",")] if isinstance(mix, str) else mix
         values = np.array(given, np.float64)
@@ -107,7 +107,7 @@ def parse_mix(mix: Mix, num_layers: int) -> list[float]:
         return values.tolist()
     is_number = isinstance(mix, numbers.Integral) and not isinstance(mix, bool)
     if (is_number or isinstance(mix, str)) and values.size == 1 and values.item() in range(num_layers):
-        return _one_layer(int(values.item()), num_layers)
+        return _single_layer(int(values.item()), num_layers)
     expected = f"average, top, a layer from 0 to {num_layers - 1} or {num_layers} finite numbers, one per layer"
     raise InputError("mix", expected, repr(mix))
 
@@ -124,6 +124,6 @@ def build_mix(num_layers: int, mix: Mix = "average", gamma: float = 1.0) -> Scal
     return built
 
 
-def _one_layer(number: int, num_layers: int) -> list[float]:
-    """Returns scalar parameters that give all the weight to one layer, in float32 as well."""
+def _single_layer(number: int, num_layers: int) -> list[float]:
+    """Returns scalar parameters that give all the weight to a single layer, in float32 as well."""
     return [100.0 * (layer == number) for layer in range(num_layers)]

@@ -33,13 +33,13 @@ class TokenMask(keras.layers.Layer):
         more = 2 if self.boundaries else 0
         if inputs.shape.rank == 1:
             if inputs.dtype.is_floating:  # only the shape matters: see `ELMo._of_shape_alone`
-                found = tf.ones_like(inputs, tf.int32)
+                num_tokens = tf.ones_like(inputs, tf.int32)
             else:  # the layer splits too; next to the network, the second time costs nothing
-                found = in_graph.split(inputs, self.tokenizer)[1]
-            time = tf.maximum(tf.reduce_max(found), 0)
+                num_tokens = in_graph.split(inputs, self.tokenizer)[1]
+            time = tf.maximum(tf.reduce_max(num_tokens), 0)
         else:
-            found, time = lengths(inputs), tf.shape(inputs)[1]
-        return tf.sequence_mask(found + more, time + more)
+            num_tokens, time = lengths(inputs), tf.shape(inputs)[1]
+        return tf.sequence_mask(num_tokens + more, time + more)
 
     def compute_output_spec(self, inputs):
         return keras.KerasTensor(self.compute_output_shape(inputs.shape), "bool")
@@ -55,7 +55,7 @@ class TokenMask(keras.layers.Layer):
 
 
 def lengths(inputs: tf.Tensor) -> tf.Tensor:
-    """Returns each row's number of tokens, int32 `(batch,)`: up to the last one that is not padding."""
+    """Returns each row's number of tokens, int32 `(batch,)`: up to the last that is not padding."""
     if inputs.dtype.is_floating:  # only the shape matters: see `ELMo._of_shape_alone`
         return tf.fill(tf.shape(inputs)[:1], tf.shape(inputs)[1])
     real = inputs != "" if inputs.dtype == tf.string else tf.reduce_any(inputs != char_ids_lib.PADDING, -1)

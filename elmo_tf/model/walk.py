@@ -1,7 +1,6 @@
-"""The one walk through a biLM: both directions, layer after layer. Training and inference pass their own layers."""
+"""The walk through a biLM: both directions, layer after layer. Training and inference pass their own layers."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import tensorflow as tf
 
@@ -10,19 +9,20 @@ DirectionState = tuple[tuple[tf.Tensor, tf.Tensor], ...]
 # Both directions' states, forward first.
 States = tuple[DirectionState, DirectionState]
 
-# A tensor, or a tuple of tensors: whatever the layers take.
-Values = Any
-# A projected LSTM: values and state in, values and state out.
-Layer = Callable[[Values, tuple[tf.Tensor, tf.Tensor]], tuple[Values, tuple[tf.Tensor, tf.Tensor]]]
+# What a layer reads, and what it returns. In training: a tensor (batch, time, dim). In inference: a tuple of the packed
+# positions (N, dim) and, unless these include the boundaries, of the direction's boundary (1 or batch, dim).
+Vectors = tf.Tensor | tuple[tf.Tensor, ...]
+# A projected LSTM: vectors and state in, vectors and state out.
+Layer = Callable[[Vectors, tuple[tf.Tensor, tf.Tensor]], tuple[Vectors, tuple[tf.Tensor, tf.Tensor]]]
 
 
 def run_directions(
     layers: Sequence[Sequence[Layer]],
-    inputs: Sequence[Values],
+    inputs: Sequence[Vectors],
     initial_states: States,
     use_skip_connections: bool,
-    dropout: Callable[[Values, int, int], Values] | None = None,
-) -> tuple[list[list[Values]], States]:
+    dropout: Callable[[Vectors, int, int], Vectors] | None = None,
+) -> tuple[list[list[Vectors]], States]:
     """Runs both directions' LSTMs over token vectors.
 
     Args:
@@ -36,16 +36,17 @@ def run_directions(
         the outputs of each direction's layers, structured like its inputs, and the states after the last token.
     """
     outputs, final_states = [], []
-    for direction, (stack, values, states) in enumerate(zip(layers, inputs, initial_states, strict=True)):
-        found, final = [], []
+    for direction, (stack, vectors, states) in enumerate(zip(layers, inputs, initial_states, strict=True)):
+        layer_outputs, layer_states = [], []
         for number, (layer, initial) in enumerate(zip(stack, states, strict=True)):
-            below = found[-1] if found else values
-            seen = dropout(below, direction, number) if dropout else below
-            output, state = layer(seen, initial)
+            layer_input = layer_outputs[-1] if layer_outputs else vectors
+            if dropout:
+                layer_input = dropout(layer_input, direction, number)
+            output, state = layer(layer_input, initial)
             if number > 0 and use_skip_connections:
-                output = tf.nest.map_structure(tf.add, output, seen)
-            found.append(output)
-            final.append(state)
-        outputs.append(found)
-        final_states.append(tuple(final))
+                output = tf.nest.map_structure(tf.add, output, layer_input)
+            layer_outputs.append(output)
+            layer_states.append(state)
+        outputs.append(layer_outputs)
+        final_states.append(tuple(layer_states))
     return outputs, tuple(final_states)

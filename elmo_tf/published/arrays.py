@@ -1,4 +1,4 @@
-"""The weights of published files as NumPy arrays: one table of names, and their shapes; no TensorFlow."""
+"""The weights of published files as NumPy arrays: a table of names, and their shapes; no TensorFlow."""
 
 import contextlib
 import os
@@ -46,7 +46,7 @@ _SINGLE_LAYER = (
     ("/RNN/LSTMCell/", "/RNN/MultiRNNCell/Cell0/LSTMCell/"),
     ("/rnn/lstm_cell/", "/rnn/multi_rnn_cell/cell_0/lstm_cell/"),
 )
-# The reference convolves with conv2d over one row: its kernels have a leading axis of 1.
+# The reference convolves with conv2d over a single row: its kernels have a leading axis of 1.
 _CONVOLUTION = re.compile(r"char_cnn/kernel_\d+")
 _TABLE = {ours: theirs for ours, *theirs in _NAMES}
 
@@ -75,20 +75,20 @@ def shapes(config: ModelConfig) -> Shapes:
     """Returns the shape of each weight of a network without its softmax, by our name."""
     cnn, units, width = config.char_cnn, config.lstm.units, config.lstm.projection_dim
     size = cnn.num_filters
-    found: Shapes = {"char_cnn/embedding": (char_ids.NUM_CHARS - 1, cnn.embedding_dim)}
+    shape_of: Shapes = {"char_cnn/embedding": (char_ids.NUM_CHARS - 1, cnn.embedding_dim)}
     for n, (span, count) in enumerate(cnn.filters):
-        found |= {f"char_cnn/kernel_{n}": (span, cnn.embedding_dim, count), f"char_cnn/bias_{n}": (count,)}
+        shape_of |= {f"char_cnn/kernel_{n}": (span, cnn.embedding_dim, count), f"char_cnn/bias_{n}": (count,)}
     for n in range(cnn.num_highway):
         for part in ("gate", "transform"):
-            found[f"char_cnn/highway_{n}/{part}_kernel"] = (size, size)
-            found[f"char_cnn/highway_{n}/{part}_bias"] = (size,)
+            shape_of[f"char_cnn/highway_{n}/{part}_kernel"] = (size, size)
+            shape_of[f"char_cnn/highway_{n}/{part}_bias"] = (size,)
     if size != width:
-        found |= {"char_cnn/projection/kernel": (size, width), "char_cnn/projection/bias": (width,)}
+        shape_of |= {"char_cnn/projection/kernel": (size, width), "char_cnn/projection/bias": (width,)}
     for layer in (f"{direction}_{n}" for direction in ("forward", "backward") for n in range(config.lstm.num_layers)):
-        found |= {f"{layer}/kernel": (2 * width, 4 * units), f"{layer}/bias": (4 * units,)}
+        shape_of |= {f"{layer}/kernel": (2 * width, 4 * units), f"{layer}/bias": (4 * units,)}
         if width != units:
-            found[f"{layer}/projection_kernel"] = (units, width)
-    return found
+            shape_of[f"{layer}/projection_kernel"] = (units, width)
+    return shape_of
 
 
 class Source(NamedTuple):
@@ -100,7 +100,7 @@ class Source(NamedTuple):
 
 
 def read_all(source: Source, expected: Shapes) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields every expected array with its name, float32, one at a time, after comparing all names and shapes.
+    """Yields every expected array with its name, float32, after comparing all names and shapes.
 
     The names of a single LSTM layer may lack its number.
 
@@ -110,9 +110,9 @@ def read_all(source: Source, expected: Shapes) -> Iterator[tuple[str, np.ndarray
     path, stored = str(source.path), {_numbered(name): name for name in source.shapes}
     for name, shape in expected.items():
         if name not in stored:
-            raise InputError(path, f"{name} of shape {shape}", "nothing of that name")
-        if (found := source.shapes[stored[name]]) != shape:
-            raise InputError(path, f"{stored[name]} of shape {shape}", found)
+            raise InputError(path, f"the array {name} of shape {shape} is missing")
+        if (stored_shape := source.shapes[stored[name]]) != shape:
+            raise InputError(path, f"{stored[name]} of shape {shape}", stored_shape)
     for name, shape in source.shapes.items():
         if _numbered(name) not in expected or stored[_numbered(name)] != name:
             raise InputError(path, "only arrays that the options ask for", f"{name} {shape}")
@@ -178,14 +178,14 @@ def guarded(expected: str, source: str | os.PathLike) -> Iterator[None]:
 
 def _shapes(file: h5py.File) -> Shapes:
     """Returns the shape of each dataset in the file, by name."""
-    found = {}
+    shape_of = {}
 
     def visit(name, item):
         if isinstance(item, h5py.Dataset):
-            found[str(name)] = item.shape  # a name that is not UTF-8 is bytes
+            shape_of[str(name)] = item.shape  # a name that is not UTF-8 is bytes
 
     file.visititems(visit)
-    return found
+    return shape_of
 
 
 def _numbered(name: str) -> str:

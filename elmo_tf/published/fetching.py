@@ -44,21 +44,20 @@ def files(model: PublishedModel) -> Files:
     already, put there by hand for example, are compared with the table as well.
 
     Raises:
-        InputError: if a file cannot be fetched or written, is damaged, or is not the one in the table.
+        InputError: if a file cannot be fetched or written, is damaged, or differs from the table.
     """
-    found = _paths(model)
+    paths = _paths(model)
     if not are_here(model) and not model.comes_with_package:
-        _fetch_missing(model, found.weights.parent)
+        _fetch_missing(model, paths.weights.parent)
     try:
-        intact.check(found.weights, model.size, model.sha256)
+        intact.check(paths.weights, model.size, model.sha256)
     except InputError as error:
         # The files stay: a user may have put them there.
-        remedy = f"delete {found.weights.parent} and the next use fetches it again"
+        remedy = f"delete {paths.weights.parent} and the next use fetches it again"
         if model.comes_with_package:
             remedy = "install elmo_tf again"
-        expected = f"an intact model: {error.problem} in {error.subject}"
-        raise InputError(model.name, expected, f"{error.found}; {remedy}") from None
-    return found
+        raise InputError(model.name, f"the model is damaged: {error}; {remedy}") from None
+    return paths
 
 
 def _paths(model: PublishedModel) -> Files:
@@ -77,13 +76,12 @@ def _fetch_missing(model: PublishedModel, folder: pathlib.Path) -> None:
                 if not (folder / name).exists():
                     _fetch(model, url, folder / name)
     except OSError as error:
-        raise InputError(
-            str(folder), f"a folder that can be written; {HOME_VARIABLE} names another", error.strerror
-        ) from None
+        problem = f"the folder cannot be written ({error.strerror}); {HOME_VARIABLE} names another"
+        raise InputError(str(folder), problem) from None
 
 
 def _fetch(model: PublishedModel, url: str, path: pathlib.Path) -> None:
-    """Fetches a file; one that is not what its name says, such as a network's login page, is removed."""
+    """Fetches a file, and removes it if it is not what its name says, such as a network's login page."""
     from elmo_tf.files import download  # noqa: PLC0415 - it imports Python's HTTPS, a tenth of a second
 
     known = (model.size, model.sha256) if path.name == WEIGHTS_FILE else (None, None)
@@ -92,7 +90,7 @@ def _fetch(model: PublishedModel, url: str, path: pathlib.Path) -> None:
         if path.name == OPTIONS_FILE:
             read_options(path)
         elif not h5py.is_hdf5(path):
-            raise InputError(str(path), "an HDF5 file", "another file")
+            raise InputError(str(path), "not an HDF5 file")
     except InputError as error:
         path.unlink(missing_ok=True)
         urls = " and ".join(map(download.without_user, model.urls.values()))

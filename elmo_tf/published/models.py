@@ -1,11 +1,11 @@
-"""The models published for ELMo: one table of names, addresses, sizes and checksums."""
+"""The models published for ELMo: a table of names, addresses, sizes and checksums."""
 
 import dataclasses
 import os
 
 from elmo_tf.errors import InputError, suggestion
 
-# The start of the table's addresses; the environment variable names a mirror that takes its place.
+# The start of the table's addresses; the environment variable names a mirror to use instead.
 ADDRESS = "https://allennlp.s3.amazonaws.com/models/elmo"
 MIRROR_VARIABLE = "ELMO_TF_MIRROR"
 
@@ -33,7 +33,7 @@ class PublishedModel:
     sha256: str | None = None  # of `weights`, in hexadecimal, as published by a third party; None: unknown
     license: str = "not stated"  # as far as it is known
     language: str = "English"  # of the text
-    tokenizer: str = "whitespace"  # how sentences are split; one of `tokenizers.TOKENIZERS`
+    tokenizer: str = "whitespace"  # how sentences are split; in `tokenizers.TOKENIZERS`
     task: str = ""  # of `elmo-tf task`, if it is a trained system
 
     @property
@@ -63,7 +63,7 @@ def _allennlp(size: str, folder: str = "", weights: str = "weights") -> tuple[st
 
 _ORIGINAL = "2x4096_512_2048cnn_2xhighway"
 _PT = "contributed/pt"
-# Sizes and checksums were read in public sources; each checksum comes from one third party.
+# Sizes and checksums were read in public sources; each checksum comes from a single third party.
 MODELS = (
     PublishedModel(
         "english",
@@ -155,7 +155,7 @@ def expected_names() -> str:
 
 
 def suggested(name: object) -> str:
-    """Returns what an error adds to an unknown name: what has replaced it, or a similar one."""
+    """Returns what an error adds to an unknown name: what has replaced it, or a similar name."""
     if name == "books":  # came with the package before `english`
         return "; english has replaced it"
     return suggestion(str(name), [model.name for model in MODELS])

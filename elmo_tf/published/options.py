@@ -1,4 +1,4 @@
-"""`options.json` of bilm-tf and AllenNLP <-> our configuration, in one table of keys."""
+"""`options.json` of bilm-tf and AllenNLP <-> our configuration, in a table of keys."""
 
 import functools
 import json
@@ -7,7 +7,7 @@ import pathlib
 from typing import Any, NamedTuple
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, suggestion
 from elmo_tf.files import json_file
 
 # Defaults of a key: none, it must be there; or the released model's value, which is also our default.
@@ -57,10 +57,10 @@ def read_options(options: str | os.PathLike, vocab_size: int | None = None) -> c
 
     Args:
         options: the file.
-        vocab_size: words of the softmax that goes with it, if there is one.
+        vocab_size: words of the softmax that goes with it; None: there is no softmax.
 
     Returns:
-        the network, and the recipe as far as the file has one; the rest is the released model's.
+        the network, and the recipe as far as the file has it; the rest is the released model's.
 
     Raises:
         InputError: if the file is missing or not JSON, or a key is missing, unknown or has an unsupported value.
@@ -75,8 +75,10 @@ def parse_options(options: dict[str, Any], vocab_size: int | None = None, source
         return config_lib.from_dict(_settings(options, vocab_size))
     except InputError as error:
         key = keys.get(error.subject, error.subject)
-        expected = error.problem.replace("at most units", "at most lstm.dim")
-        raise InputError(source, f"{key} to be {expected}", error.found) from None
+        problem = error.problem.replace("at most units", "at most lstm.dim")
+        if error.found == "":
+            raise InputError(source, f"{key}: {problem}") from None
+        raise InputError(source, f"{key} to be {problem}", error.found) from None
 
 
 def _settings(options: dict[str, Any], vocab_size: int | None) -> dict:
@@ -108,32 +110,34 @@ def write_options(model: config_lib.ModelConfig, path: str | os.PathLike) -> Non
 
 
 def _flattened(values: Any, prefix: str = "") -> dict[str, Any]:
-    """Returns the known dotted keys and their values; raises at the first unknown one."""
+    """Returns the known dotted keys and their values; raises at the first unknown key."""
     if not isinstance(values, dict):
         raise InputError(prefix[:-1], "a JSON object", repr(values))
     if not prefix and "char_cnn" not in values:
-        raise InputError("char_cnn", "there", "none; networks that read word ids are not supported")
-    known, found = {option.key for option in _OPTIONS}, {}
+        raise InputError("char_cnn", "missing; networks that read word ids are not supported")
+    known, flat = {option.key for option in _OPTIONS}, {}
     for name, value in values.items():
         key = prefix + name
         if key in known:
-            found[key] = value
+            flat[key] = value
         elif any(other.startswith(f"{key}.") for other in known):
-            found.update(_flattened(value, f"{key}."))
+            flat.update(_flattened(value, f"{key}."))
         else:
-            raise InputError(repr(key), f"one of the keys {', '.join(sorted(known))}", "another")
-    return found
+            raise InputError(key, f"unknown key{suggestion(key, known)} (known keys: {', '.join(sorted(known))})")
+    return flat
 
 
 def _value(option: _Option, given: dict[str, Any]) -> Any:
     value = given.get(option.key)
     if value is None:
         if option.default is _REQUIRED or (option.default is _RELEASED and option.key in given):
-            raise InputError(option.key, "given", "null" if option.key in given else "no such key")
+            raise InputError(option.key, "null is not a value of it" if option.key in given else "missing")
         return option.default
     # `1 == True` in Python, but not in JSON.
-    if option.allowed is not None and not any(value == one and type(value) is type(one) for one in option.allowed):
-        expected = " or ".join(json.dumps(one) for one in option.allowed)
+    if option.allowed is not None and not any(
+        value == other and type(value) is type(other) for other in option.allowed
+    ):
+        expected = " or ".join(json.dumps(allowed) for allowed in option.allowed)
         raise InputError(option.key, expected, json.dumps(value))
     return value
 

@@ -34,7 +34,7 @@ class Names(NamedTuple):
 
 def names(bilm: BiLM) -> list[Names]:
     """Returns the published names and shapes of the network's variables, in the order of `bilm.trainable_variables`."""
-    return [Names(one, *arrays.published(ours, tuple(one.shape))) for ours, one in relative_names(bilm).items()]
+    return [Names(v, *arrays.published(name, tuple(v.shape))) for name, v in relative_names(bilm).items()]
 
 
 # Variable and expected shape, by name.
@@ -42,7 +42,7 @@ Targets = dict[str, tuple[tf.Variable | keras.Variable, tuple[int, ...]]]
 
 
 def assign(source: arrays.Source, targets: Targets) -> None:
-    """Reads every array of `source` into its variable, one at a time; raises `InputError` as `arrays.read_all`."""
+    """Reads every array of `source` into its variable, array by array; raises `InputError` as `arrays.read_all`."""
     for name, values in arrays.read_all(source, {name: shape for name, (_, shape) in targets.items()}):
         variable = targets[name][0]
         variable.assign(values.reshape(variable.shape))
@@ -76,8 +76,8 @@ def load_softmax(
     weights: str | os.PathLike, config: config_lib.ModelConfig
 ) -> tuple[SampledSoftmax, Vocabulary] | None:
     """Returns the softmax and its words that are beside a `weights.hdf5`, or None; raises as `arrays.read_softmax`."""
-    found = arrays.read_softmax(weights, config)
-    return found and (new_softmax(found.kernel, found.bias), found.vocabulary)
+    stored = arrays.read_softmax(weights, config)
+    return stored and (new_softmax(stored.kernel, stored.bias), stored.vocabulary)
 
 
 def dump(bilm: BiLM, output: str | os.PathLike, vocabulary: Vocabulary | None = None) -> pathlib.Path:

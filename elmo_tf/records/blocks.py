@@ -1,4 +1,4 @@
-"""The sentences of an epoch in its order, decoded one block at a time.
+"""The sentences of an epoch in its order, decoded block by block.
 
 The shards are shuffled; then the sentences of every few shards (a pool) are shuffled among each other. A pool is held
 in memory as it is in the files.
@@ -19,7 +19,7 @@ _BLOCK_BYTES = 1 << 22  # of records; limits blocks of long sentences
 
 
 class Block:
-    """Sentences end to end, with one item per token, `<S>` and `</S>` included; arguments as for `decode_examples`."""
+    """Sentences end to end, with an item per token, `<S>` and `</S>` included; arguments as for `decode_examples`."""
 
     def __init__(self, records: list[bytes], vocab_size: int, max_chars_per_token: int):
         sentences = examples.decode_examples(records, vocab_size)
@@ -96,7 +96,7 @@ def read_epoch(
         pool = _Pool([_load(path, info.sentences) for path, info in chosen])
         for numbers in pool.split(order[start:]):
             yield pool.block(numbers, len(records.vocabulary), max_chars_per_token)
-        del pool  # before the next one is read
+        del pool  # before the next block is read
         start = 0
 
 

@@ -32,7 +32,7 @@ class Sentences(NamedTuple):
 
 
 def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
-    """Returns the sentences of serialized `tf.train.Example`s, at least one, with token ids below `vocab_size`.
+    """Returns the sentences of one or more serialized `tf.train.Example`s, with token ids below `vocab_size`.
 
     Raises:
         UnfitRecordError: if a record lacks a feature, or its features do not fit together.
@@ -68,7 +68,7 @@ def _parsed(records: list[bytes]) -> dict[str, tf.Tensor | tf.RaggedTensor]:
             _parsed([record])
         except UnfitRecordError as error:
             raise UnfitRecordError(error.problem, number) from None
-    raise AssertionError("records can be parsed one by one, but not together")
+    raise AssertionError("each record can be parsed alone, but not all together")
 
 
 def _joined(strings: tf.Tensor) -> tuple[np.ndarray, np.ndarray]:

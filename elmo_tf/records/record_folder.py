@@ -1,7 +1,7 @@
 """The folder that preprocessing writes: TFRecord shards, `vocab.txt`, `info.json` and a marker.
 
 One `tf.train.Example` per sentence: `token_ids` (int64 list, with `<S>` and `</S>`), `char_ids` (bytes: the bytes of
-each inner token, end to end) and `char_lengths` (bytes: one uint8 per token). Any TFRecord reader can read the shards.
+each inner token, end to end) and `char_lengths` (bytes: a uint8 per token). Any TFRecord reader can read the shards.
 """
 
 import hashlib
@@ -84,7 +84,7 @@ def shard_name(number: int, count: int) -> str:
 
 
 def is_own_file(name: str) -> bool:
-    """Whether `name` is one of the names in a folder of records, other than the marker."""
+    """Whether `name` is a name in a folder of records, other than the marker."""
     return name in (INFO_FILE, VOCABULARY_FILE) or (name.startswith("shard-") and name.endswith(".tfrecord"))
 
 
@@ -92,7 +92,7 @@ def open_folder(path: str | os.PathLike) -> Records:
     """Returns the finished folder at `path`, after checks of its marker, `info.json`, vocabulary and shard sizes.
 
     Raises:
-        InputError: if it is not a finished folder of records, or a file is not the one that was written.
+        InputError: if it is not a finished folder of records, or a file is not what was written.
     """
     folder = pathlib.Path(path)
     if not (folder / MARKER_FILE).is_file():

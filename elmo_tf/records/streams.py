@@ -20,7 +20,7 @@ class EpochBlock(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Sentences of one block, and their streams."""
+    """Sentences of a block, and their streams."""
 
     block: Block
     numbers: np.ndarray  # int64 (num_sentences,), which sentences of the block
@@ -33,11 +33,11 @@ class Part(NamedTuple):
         return self.begins + self.block.num_tokens[self.numbers] - 1
 
     def cut(self, start: int, end: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the tokens of these sentences from `start` to `end`; each sentence has at least one there.
+        """Returns the tokens of these sentences from `start` to `end`; each sentence has a token there.
 
         Returns:
-            three int64 arrays `(tokens,)`: each token's index in an array of all streams from `start` to `end`, one
-            stream after the other; the index in the block of the forward direction's input, and of the backward's.
+            three int64 arrays `(tokens,)`: each token's index in an array of all streams from `start` to `end`,
+            stream after stream; the index in the block of the forward direction's input, and of the backward's.
         """
         begins = np.maximum(self.begins, start)
         counts = np.minimum(self.ends, end) - begins
@@ -138,7 +138,7 @@ class Streams:
         self._parts.append(part)
 
     def _open(self) -> bool:
-        """Makes the next block the current one; returns whether there is one."""
+        """Makes the next block the current one; returns whether there is any."""
         following = next(self._blocks, None)
         if following is not None:
             self._current = following

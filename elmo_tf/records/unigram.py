@@ -7,7 +7,7 @@ from elmo_tf.text.vocabulary import BEGIN_ID
 
 
 def unigram_perplexity(records: record_folder.Records, heldout: record_folder.Records) -> float:
-    """Returns the perplexity on `heldout` of word frequencies in `records`, each count plus one.
+    """Returns the perplexity on `heldout` of word frequencies in `records`, each count plus 1.
 
     The model predicts the same tokens as a forward language model: the words and `</S>`.
     """

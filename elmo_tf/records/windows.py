@@ -1,8 +1,8 @@
 """Training input: windows of both directions, cut from streams of sentences, resumable to the token.
 
 Every batch row is a stream: when its sentence ends, the next sentence of the corpus follows, and the LSTM state carries
-over (bilm-tf, `bilm/data.py`, `BidirectionalLMDataset`). Both directions read the same sentences, the backward one
-each from its end.
+over (bilm-tf, `bilm/data.py`, `BidirectionalLMDataset`). Both directions read the same sentences, the backward
+direction each from its end.
 """
 
 import collections

@@ -36,12 +36,12 @@ def varints(values: Iterable[int]) -> bytes:
 
 
 def encode_example(token_ids: bytes, char_ids: bytes, char_lengths: bytes) -> bytes:
-    """Returns one sentence of n words as a serialized `tf.train.Example`.
+    """Returns a sentence of n words as a serialized `tf.train.Example`.
 
     Args:
         token_ids: the n + 2 ids, `<S>` and `</S>` included, as `varints`.
         char_ids: the words' bytes, end to end.
-        char_lengths: one uint8 per word.
+        char_lengths: a uint8 per word.
     """
     features = (
         _feature(b"char_ids", _BYTES_KIND, char_ids),
@@ -57,7 +57,7 @@ def field(number: int, content: bytes) -> bytes:
 
 
 def encode_vectors(line: int, tokens: list[bytes], vectors: np.ndarray, identifier: bytes = b"") -> bytes:
-    """Returns the vectors of one line of a text as a serialized `tf.train.Example`.
+    """Returns the vectors of a line of a text as a serialized `tf.train.Example`.
 
     Args:
         line: its number.
@@ -88,32 +88,32 @@ class VectorRecord(NamedTuple):
 
 def decode_vectors(record: bytes) -> VectorRecord:
     """Returns what `encode_vectors` has encoded."""
-    found: dict[bytes, list[bytes]] = {}
+    lists: dict[bytes, list[bytes]] = {}
     for features in _fields(record):
         for entry in _fields(features):
             name, feature = _fields(entry)
             (values,) = _fields(feature)
-            found[name] = _fields(values)
-    shape, (line,) = (_read_varints(found[name][0]) for name in (b"shape", b"line"))
-    vectors = np.frombuffer(found[b"vectors"][0], np.dtype(found[b"dtype"][0].decode())).reshape(shape)
-    return VectorRecord(line, found[b"tokens"], vectors, found.get(b"id", [b""])[0])
+            lists[name] = _fields(values)
+    shape, (line,) = (_read_varints(lists[name][0]) for name in (b"shape", b"line"))
+    vectors = np.frombuffer(lists[b"vectors"][0], np.dtype(lists[b"dtype"][0].decode())).reshape(shape)
+    return VectorRecord(line, lists[b"tokens"], vectors, lists.get(b"id", [b""])[0])
 
 
 def _fields(message: bytes) -> list[bytes]:
     """Returns the contents of a message's fields, in their order."""
-    contents, place = [], 0
-    while place < len(message):
+    contents, position = [], 0
+    while position < len(message):
         length, shift = 0, 0
-        place += 1
+        position += 1
         while True:
-            byte = message[place]
-            place += 1
+            byte = message[position]
+            position += 1
             length |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
                 break
-        contents.append(message[place : place + length])
-        place += length
+        contents.append(message[position : position + length])
+        position += length
     return contents
 
 
@@ -147,7 +147,7 @@ def frame_header(length: int) -> bytes:
 
 
 def _feature(name: bytes, kind: int, content: bytes) -> bytes:
-    """Returns an entry of the map of tf.train.Features, whose list has one value."""
+    """Returns an entry of the map of tf.train.Features, whose list has a single value."""
     return _feature_header(name, kind, len(content)) + content
 
 

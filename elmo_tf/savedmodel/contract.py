@@ -34,7 +34,7 @@ CHAR_IDS = {"char_ids": Tensor("int32", ("batch", "max_length", "max_chars_per_t
 
 # The functions of the loaded object that are signatures, and their inputs.
 FUNCTIONS = {"default": STRINGS, "tokens": TOKENS, "char_ids": CHAR_IDS}
-# An export with its softmax has one more signature, which takes `STRINGS`, and a function with the same name.
+# An export with its softmax has another signature, which takes `STRINGS`, and a function with the same name.
 SCORE = "score"
 # The function of each signature.
 SIGNATURES = {"serving_default": "default", **{name: name for name in FUNCTIONS}}

@@ -1,4 +1,4 @@
-"""Checks of a signature's arguments in the exported graph: a wrong argument is a one-line error instead of odd vectors.
+"""Checks of a signature's arguments in the exported graph: a wrong argument is an error instead of odd vectors.
 
 TensorFlow itself checks dtypes, but not the rank of a signature's arguments. Each function returns its arguments;
 operations that use them run after the checks.
@@ -62,7 +62,7 @@ def checked_char_ids(ids: tf.Tensor, max_chars_per_token: int) -> tf.Tensor:
 
 
 def _shape(values: tf.Tensor) -> tf.Tensor:
-    """Returns the shape that values have when the graph runs, not the one in the signature."""
+    """Returns the shape that values have when the graph runs, not the shape in the signature."""
     return tf.shape(tf.raw_ops.PlaceholderWithDefault(input=values, shape=None))
 
 

@@ -29,7 +29,7 @@ def build_root(
     Args:
         bilm: the network.
         mix: the mix of its layers that the output `elmo` returns, built.
-        tokenizer: how `default` splits sentences, one of `tokenizers.TOKENIZERS`.
+        tokenizer: how `default` splits sentences, by a name in `tokenizers.TOKENIZERS`.
         softmax: adds the function `score`.
         vocabulary: the file of its words, which has to be there until the object is saved.
     """
@@ -66,7 +66,7 @@ def build_root(
 
 
 class _Functions:
-    """The contract's functions; all call one inner graph.
+    """The contract's functions; all call the same inner graph.
 
     Attributes:
         specs: each function's inputs, by name.

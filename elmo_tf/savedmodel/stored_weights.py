@@ -20,7 +20,7 @@ _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: th
 
 
 class StoredWeights:
-    """The weights of a biLM, and of its softmax if there is one, as variables to save, none of them trainable.
+    """The weights of a biLM, and of its softmax if there is any, as variables to save, none of them trainable.
 
     A Keras layer around a SavedModel trains what was trainable when it was saved, so trainable variables are copied;
     the others are saved themselves.

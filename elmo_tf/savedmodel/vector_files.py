@@ -58,7 +58,8 @@ def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
 
     folder = pathlib.Path(folder)
     if not (folder / record_folder.MARKER_FILE).is_file():
-        raise InputError(str(folder), "a finished folder of elmo-tf embed", "none")
+        problem = f"not a finished folder of elmo-tf embed: it has no {record_folder.MARKER_FILE} marker"
+        raise InputError(str(folder), problem)
     info = json_file.read(folder / record_folder.INFO_FILE, _Info)
     features = {
         "line": tf.io.FixedLenFeature([], tf.int64),
@@ -70,9 +71,9 @@ def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
         features["id"] = tf.io.FixedLenFeature([], tf.string)
 
     def parse(record: tf.Tensor) -> dict[str, tf.Tensor]:
-        found = tf.io.parse_single_example(record, features)
-        vectors = tf.reshape(tf.io.decode_raw(found["vectors"], tf.dtypes.as_dtype(info.dtype)), found["shape"])
-        kept = {name: found[name] for name in features if name not in ("shape", "vectors")}
+        values = tf.io.parse_single_example(record, features)
+        vectors = tf.reshape(tf.io.decode_raw(values["vectors"], tf.dtypes.as_dtype(info.dtype)), values["shape"])
+        kept = {name: values[name] for name in features if name not in ("shape", "vectors")}
         return kept | {"vectors": vectors}
 
     return tf.data.TFRecordDataset([str(folder / shard.name) for shard in info.shards]).map(parse)

@@ -31,7 +31,7 @@ def write_warmup(folder: pathlib.Path, model_name: str, max_chars_per_token: int
 
 
 def _prediction_log(model_name: str, signature: str, inputs: sample_vectors.Inputs) -> bytes:
-    """Returns a serialized PredictionLog with one request to a signature; the numbers are those of the fields."""
+    """Returns a serialized PredictionLog with a request to a signature; the numbers are those of the fields."""
     spec = wire.field(1, model_name.encode()) + wire.field(3, signature.encode())
     request = wire.field(1, spec)
     for name, value in sorted(inputs.items()):

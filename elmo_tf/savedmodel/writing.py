@@ -1,4 +1,4 @@
-"""The order of an export: build, save to a staging folder, verify, move into place."""
+"""The order of an export: build, save to a staging folder, verify, rename."""
 
 import logging
 import os
@@ -104,10 +104,10 @@ def _save(
 
 
 def _next_version(folder: pathlib.Path) -> int:
-    """Returns one above the highest version in the folder; `InputError` if it cannot be a model's folder."""
+    """Returns the highest version in the folder plus 1; `InputError` if it cannot be a model's folder."""
     if folder.exists() and not folder.is_dir():
         raise InputError(str(folder), "a file, not a folder for the model's versions")
     if (folder / contract.GRAPH_FILE).exists():
-        raise InputError(str(folder), "one version of a model; give the folder that holds its versions")
+        raise InputError(str(folder), "this is a version of a model; give the folder that holds its versions")
     newest = finding.newest_of(os.listdir(folder)) if folder.exists() else None
     return int(newest or 0) + 1

@@ -1,7 +1,7 @@
-"""Character ids in NumPy, by one convention for training, embedding and files.
+"""Character ids in NumPy, by the same convention for training, embedding and files.
 
-A real token is `[BEGIN_WORD, bytes + 1, END_WORD, PAD, PAD, ...]`; a padding token is all `PADDING`. Every id is one
-more than bilm-tf's (`bilm/data.py`, `UnicodeCharsVocabulary`), so that 0 is free for padding.
+A real token is `[BEGIN_WORD, bytes + 1, END_WORD, PAD, PAD, ...]`; a padding token is all `PADDING`. Every id is
+bilm-tf's (`bilm/data.py`, `UnicodeCharsVocabulary`) plus 1, so that 0 is free for padding.
 """
 
 import functools
@@ -45,7 +45,12 @@ class Words:
     def __init__(self, values: np.ndarray, lengths: np.ndarray, max_chars_per_token: int = MAX_CHARS_PER_TOKEN):
         lengths = lengths.astype(np.int64)
         self._starts = np.cumsum(lengths) - lengths
-        # A word's ids begin at the item before its first byte and are masked by the frame for its length.
+        # `_following[n]` is a view of the ids from item n of `room` on; nothing is copied. With 6 ids per token, for
+        # "to" of the words "go", "to", "it", whose first byte has the index 2 (letters stand for their bytes + 1):
+        #   room             1 g o t o i t 1 1 1 1 1 1
+        #   _following[2]        o t o i t 1
+        #   & keep               0 t o 0 0 0
+        #   | frame              B t o E P P    with B for BEGIN_WORD, E for END_WORD, P for PAD
         room = np.zeros(len(values) + 1 + max_chars_per_token, np.uint16)
         room[1 : len(values) + 1] = values
         room += 1
@@ -74,10 +79,10 @@ class Words:
         return ids
 
 
-def put_rows(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
-    """Like `target[places] = rows` for contiguous two-dimensional uint16 arrays, in a third of the time."""
+def put_rows(target: np.ndarray, indices: np.ndarray, rows: np.ndarray) -> None:
+    """Like `target[indices] = rows` for contiguous two-dimensional uint16 arrays, in a third of the time."""
     kind = _row_type(target.shape[1])
-    target.view(kind)[places] = rows.view(kind)
+    target.view(kind)[indices] = rows.view(kind)
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -86,13 +91,13 @@ def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         the distinct rows uint16 `(distinct, width)`, and the index of each row among them, int32 `(n,)`.
     """
-    places: dict[bytes, int] = {}
-    every = [places.setdefault(row, len(places)) for row in rows.view(_row_type(rows.shape[1])).ravel().tolist()]
-    return np.frombuffer(b"".join(places), np.uint16).reshape(-1, rows.shape[1]), np.array(every, np.int32)
+    index_of: dict[bytes, int] = {}
+    indices = [index_of.setdefault(row, len(index_of)) for row in rows.view(_row_type(rows.shape[1])).ravel().tolist()]
+    return np.frombuffer(b"".join(index_of), np.uint16).reshape(-1, rows.shape[1]), np.array(indices, np.int32)
 
 
 def _row_type(max_chars_per_token: int) -> np.dtype:
-    """Returns a dtype for a token's uint16 ids as one opaque item, which NumPy copies much faster than a row."""
+    """Returns a dtype for a token's uint16 ids as a single opaque item, which NumPy copies much faster than a row."""
     return np.dtype((np.void, max_chars_per_token * np.dtype(np.uint16).itemsize))
 
 

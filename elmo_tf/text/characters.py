@@ -1,7 +1,7 @@
 """Characters as tokens, in plain Python; `in_graph` splits in the same way.
 
 A character is a code point with the combining marks (Unicode's category M) and joiners (U+200C, U+200D) that follow it.
-White space and control characters (categories Z and Cc) are not tokens; a mark after them is one of its own.
+White space and control characters (categories Z and Cc) are not tokens; a mark after them is a character of its own.
 """
 
 import functools
@@ -17,13 +17,13 @@ def split(text: bytes) -> list[bytes]:
     """Returns the characters of a text in UTF-8, without white space; U+FFFD for bytes that are not UTF-8."""
     if text.isascii():
         kept = text.translate(None, _ASCII_SPACE)
-        return [kept[place : place + 1] for place in range(len(kept))]
+        return [kept[index : index + 1] for index in range(len(kept))]
     return [character.encode() for character in _pattern().findall(text.decode(errors="replace"))]
 
 
 @functools.cache
 def kinds() -> list[tuple[int, int]]:
-    """Returns each code point whose kind (OTHER, MARK or SPACE) is not that of the one before it, with its kind."""
+    """Returns each code point of another kind (OTHER, MARK or SPACE) than the code point before it, and its kind."""
     of_each = [_kind(chr(point)) for point in range(sys.maxunicode + 1)]
     return [(point, kind) for point, kind in enumerate(of_each) if not point or kind != of_each[point - 1]]
 

@@ -35,10 +35,10 @@ def split_with_offsets(
         if tokenizer == "unicode":
             from elmo_tf.text import raw_text  # noqa: PLC0415 - loads tensorflow-text, which few need
 
-            tokens, *places = raw_text.tokenize_with_offsets(sentences)
+            tokens, *bounds = raw_text.tokenize_with_offsets(sentences)
         else:
-            tokens, *places = (_penn if tokenizer == "penn" else _characters)(sentences)
-        offsets = tf.cast(tf.stack([place.to_tensor() for place in places], -1), tf.int32)
+            tokens, *bounds = (_penn if tokenizer == "penn" else _characters)(sentences)
+        offsets = tf.cast(tf.stack([column.to_tensor() for column in bounds], -1), tf.int32)
     return tokens.to_tensor(default_value=""), tf.cast(tokens.row_lengths(), tf.int32), offsets
 
 
@@ -83,7 +83,7 @@ def _characters(sentences: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor,
         tf.math.segment_max(tf.boolean_mask(ends, kept), token),
     )
     rows = tf.boolean_mask(rows, begins_token)
-    return tuple(tf.RaggedTensor.from_value_rowids(one, rows, decoded.nrows()) for one in values)
+    return tuple(tf.RaggedTensor.from_value_rowids(column, rows, decoded.nrows()) for column in values)
 
 
 def encode_tokens(
@@ -114,6 +114,6 @@ def encode_tokens(
 
 
 def distinct(strings: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns where each distinct one of string `(n,)` first occurs, and each string's index among them."""
-    found, places = tf.unique(strings)
-    return tf.math.unsorted_segment_min(tf.range(tf.size(strings)), places, tf.size(found)), places
+    """Returns the index at which each distinct string of `(n,)` first occurs, and each string's number among these."""
+    unique, numbers = tf.unique(strings)
+    return tf.math.unsorted_segment_min(tf.range(tf.size(strings)), numbers, tf.size(unique)), numbers

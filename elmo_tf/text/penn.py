@@ -108,7 +108,7 @@ class Word(NamedTuple):
 
     text: str
     start: int  # its first character
-    end: int  # the one after its last
+    end: int  # the character after its last
 
 
 def split(text: str) -> list[str]:
@@ -127,7 +127,7 @@ def split_with_offsets(text: str) -> list[Word]:
 
 
 def split_bytes(text: bytes) -> list[bytes]:
-    """Returns the same as `split`, of UTF-8; bytes that are not are kept: in the token after them or as one."""
+    """Returns the same as `split`, of UTF-8; bytes that are not are kept: in the token after them or as a token."""
     return [word.encode(errors="surrogateescape") for word in split(text.decode(errors="surrogateescape"))]
 
 

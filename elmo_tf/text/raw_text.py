@@ -95,14 +95,16 @@ def tokenize_with_offsets(sentences: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Rag
 
 def split_texts(texts: Sequence[str]) -> list[list[Word]]:
     """Returns the tokens of each text as `tokenize` finds them, with their offsets in characters."""
-    content = [text.encode(errors="replace") for text in texts]  # half of a surrogate pair becomes one byte
-    tokens, begins, ends = (one.to_list() for one in tokenize_with_offsets(tf.constant(content, tf.string)))
-    found = []
+    content = [text.encode(errors="replace") for text in texts]  # half of a surrogate pair becomes `?`
+    tokens, begins, ends = (column.to_list() for column in tokenize_with_offsets(tf.constant(content, tf.string)))
+    words = []
     for text, *rows in zip(content, tokens, begins, ends, strict=True):
         # For each byte, how many characters begin before it.
-        place = np.cumsum([0, *((byte & 0xC0) != 0x80 for byte in text)]).tolist()
-        found.append([Word(one.decode(), place[begin], place[end]) for one, begin, end in zip(*rows, strict=True)])
-    return found
+        before = np.cumsum([0, *((byte & 0xC0) != 0x80 for byte in text)]).tolist()
+        words.append(
+            [Word(token.decode(), before[begin], before[end]) for token, begin, end in zip(*rows, strict=True)]
+        )
+    return words
 
 
 def break_sentences(paragraphs: tf.Tensor) -> tf.Tensor:

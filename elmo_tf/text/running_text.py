@@ -1,4 +1,4 @@
-"""Running text of tasks to words, in one way: by the tokenizer's name, with offsets."""
+"""Running text of tasks to words with offsets, by the tokenizer's name."""
 
 import re
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ def split(text: str, tokenizer: str = "penn", finely: bool = False) -> list[Word
 
     Args:
         text: in any language. Languages without spaces are split into words at punctuation alone, except that
-            ideographs and kana are words of one character.
-        tokenizer: one of `tokenizers.TOKENIZERS`.
+            ideographs and kana are words of a single character.
+        tokenizer: a name in `tokenizers.TOKENIZERS`.
         finely: whether hyphens, dashes, slashes and underscores inside a word are words of their own, so that more
             parts of the text begin and end with a word.
 
@@ -36,11 +36,11 @@ def _split(text: str, tokenizer: str) -> list[Word]:
 
         return [Word(*word) for word in raw_text.split_texts([text])[0]]
     if tokenizer == "characters":
-        return list(_placed(text, [token.decode() for token in characters.split(text.encode(errors="replace"))]))
+        return list(_located(text, [token.decode() for token in characters.split(text.encode(errors="replace"))]))
     return [Word(run.group(), run.start(), run.end()) for run in _RUN.finditer(text)]
 
 
-def _placed(text: str, tokens: list[str]) -> Iterator[Word]:
+def _located(text: str, tokens: list[str]) -> Iterator[Word]:
     end = 0
     for token in tokens:
         start = text.find(token, end)

@@ -32,8 +32,8 @@ def split_sentences(text: str, tokenizer: str = "penn") -> list[list[Word]]:
     sentences: list[list[Word]] = []
     words = _with_abbreviations(running_text.split(text, tokenizer))
     closing = _closing(text, words)
-    for place, word in enumerate(words):
-        if not place or _ends(text, words, place, closing):
+    for index, word in enumerate(words):
+        if not index or _ends(text, words, index, closing):
             sentences.append([])
         sentences[-1].append(word)
     return sentences
@@ -41,14 +41,14 @@ def split_sentences(text: str, tokenizer: str = "penn") -> list[list[Word]]:
 
 def _with_abbreviations(words: list[Word]) -> list[Word]:
     """Joins abbreviations with their full stops."""
-    found: list[Word] = []
+    joined: list[Word] = []
     for word in words:
-        before = found[-1] if found else None
+        before = joined[-1] if joined else None
         if word.text == "." and before and before.end == word.start and _is_abbreviation(before.text):
-            found[-1] = Word(before.text + ".", before.start, word.end)
+            joined[-1] = Word(before.text + ".", before.start, word.end)
         else:
-            found.append(word)
-    return found
+            joined.append(word)
+    return joined
 
 
 def _is_abbreviation(word: str) -> bool:
@@ -58,32 +58,32 @@ def _is_abbreviation(word: str) -> bool:
 
 def _closing(text: str, words: list[Word]) -> set[int]:
     """Returns the indices of closing quotes and brackets directly after a word, and of every second straight quote."""
-    found, is_open = set(), False
-    for place, word in enumerate(words):
-        before = words[place - 1].end if place else 0
+    closing, is_open = set(), False
+    for index, word in enumerate(words):
+        before = words[index - 1].end if index else 0
         if _EMPTY_LINE.search(text, before, word.start):
             is_open = False
         if word.text == '"':
             if is_open:
-                found.add(place)
+                closing.add(index)
             is_open = not is_open
-        elif place and word.text in _CLOSING and word.start == before:
-            found.add(place)
-    return found
+        elif index and word.text in _CLOSING and word.start == before:
+            closing.add(index)
+    return closing
 
 
-def _ends(text: str, words: list[Word], place: int, closing: set[int]) -> bool:
-    """Whether a sentence ends before the word at index `place`."""
-    between = text[words[place - 1].end : words[place].start]
+def _ends(text: str, words: list[Word], index: int, closing: set[int]) -> bool:
+    """Whether a sentence ends before the word at `index`."""
+    between = text[words[index - 1].end : words[index].start]
     if _EMPTY_LINE.search(between):
         return True
-    if place in closing or words[place].text[0].islower() or words[place].text[0] in ",;:":
+    if index in closing or words[index].text[0].islower() or words[index].text[0] in ",;:":
         return False
-    last = place - 1
+    last = index - 1
     while last in closing:
         last -= 1
     if not between:
-        return bool(_END_WITHOUT_SPACE.fullmatch(words[last].text)) and not _END_WITHOUT_SPACE.match(words[place].text)
+        return bool(_END_WITHOUT_SPACE.fullmatch(words[last].text)) and not _END_WITHOUT_SPACE.match(words[index].text)
     if _END_WITHOUT_SPACE.fullmatch(words[last].text):
         return True
     return bool(_END.fullmatch(words[last].text)) and not _LETTERS.fullmatch(words[last].text)

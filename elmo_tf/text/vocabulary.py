@@ -23,15 +23,15 @@ class Vocabulary:
 
     def __init__(self, tokens: list[bytes], source: str = "vocabulary"):
         if tuple(tokens[:3]) != SPECIAL_TOKENS:
-            found = [token.decode(errors="replace") for token in tokens[:3]]
-            raise InputError(source, "<S>, </S>, <UNK> as its first three lines", found)
+            first_lines = [token.decode(errors="replace") for token in tokens[:3]]
+            raise InputError(source, "<S>, </S>, <UNK> as its first three lines", first_lines)
         self.tokens = tokens
         self._ids = {}
         for number, token in enumerate(tokens):
             _check_token(token, f"{source}, line {number + 1}")
             if self._ids.setdefault(token, number) != number:
                 first = self._ids[token] + 1
-                raise InputError(f"{source}, line {number + 1}", "each word once", f"{token!r} of line {first}")
+                raise InputError(f"{source}, line {number + 1}", f"the word {token!r} is already in line {first}")
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -115,13 +115,13 @@ def check_order(vocabulary: Vocabulary, counts: list[int], source: str) -> None:
 
 def _lines(content: bytes, source: str) -> list[bytes]:
     if not content.strip():
-        raise InputError(source, "a vocabulary, one word per line", "an empty file")
+        raise InputError(source, "the file is empty; a vocabulary has one word per line")
     return content.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n")
 
 
 def _check_token(token: bytes, where: str) -> None:
     if not token or token.split() != [token]:
-        raise InputError(where, "one word without white space", repr(token))
+        raise InputError(where, "a word without white space", repr(token))
     try:
         token.decode()
     except UnicodeDecodeError:

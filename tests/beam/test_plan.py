@@ -126,7 +126,7 @@ def test_what_is_not_ours_is_refused(tmp_path, kind):
         path.touch() if kind == "file" else path.symlink_to("nowhere")
     expected = {
         "file": "is a file",
-        "link": "a link to a place that does not exist",
+        "link": "a link to a path that does not exist",
         "folder": "already exists, and is not an unfin",
     }
     with pytest.raises(InputError, match=rf"/a: {expected[kind]}"):

@@ -87,7 +87,7 @@ def test_wrong_input_leaves_nothing_in_a_store_and_no_folder_of_another_is_touch
     with pytest.raises(InputError, match=r"^memory://out/train: already exists, and is not an unf"):
         run("--input=memory://corpus")
     assert written("memory://out") == {"/train/mine": b"mine"}
-    with pytest.raises(InputError, match=r"^memory://out/\[12\]: expected a folder in a store whose path has no \*"):
+    with pytest.raises(InputError, match=r"^memory://out/\[12\]: the path of a folder in a store cannot have \*"):
         run("--input=memory://corpus", "--output=memory://out/[12]")
 
 

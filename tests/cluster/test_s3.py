@@ -75,14 +75,14 @@ def test_a_killed_command_is_completed_and_two_at_once_write_the_same(store: Obj
     assert store.contents("resumed") == contents(tmp_path / "local")
 
 
-ANSWERS = "expected a path in a store that answers, found"
+ANSWERS = "the store does not answer ("
 # Input, output and the error.
 REFUSED = {
-    "no such bucket, text": ("s3://none/a", "OUT", f"s3://none/a: {ANSWERS} The specified bucket"),
-    "no such bucket, output": ("TEXT", "s3://none/a", f"s3://none/a: {ANSWERS} The specified bucket"),
+    "no such bucket, text": ("s3://none/a", "OUT", f"s3://none/a: {ANSWERS}The specified bucket"),
+    "no such bucket, output": ("TEXT", "s3://none/a", f"s3://none/a: {ANSWERS}The specified bucket"),
     "no such text": ("s3://bucket/none", "OUT", "s3://bucket/none: expected a file, folder or glob"),
-    "a stranger": ("TEXT", "OUT", f"{ANSWERS} The AWS Access Key Id you provided"),
-    "no store": ("TEXT", "OUT", f"{ANSWERS} Could not connect to the endpoint URL"),
+    "a stranger": ("TEXT", "OUT", f"{ANSWERS}The AWS Access Key Id you provided"),
+    "no store": ("TEXT", "OUT", f"{ANSWERS}Could not connect to the endpoint URL"),
     "a reader": ("TEXT", "s3://bucket/denied", "cannot write s3://bucket/denied/plan.json"),
 }
 
@@ -105,4 +105,4 @@ def test_without_credentials_a_model_is_refused_at_once(store: ObjectStore, far_
     without = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SHARED_CREDENTIALS_FILE": "/none"}
     given = [f"--model={far_model}", f"--input={sentences}", f"--output={tmp_path / 'vectors'}"]
     line = refused("embed", *given, **without)
-    assert line.startswith(f"{far_model}: {ANSWERS} Unable to locate credentials")
+    assert line.startswith(f"{far_model}: {ANSWERS}Unable to locate credentials")

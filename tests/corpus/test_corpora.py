@@ -81,7 +81,7 @@ def test_a_pattern_without_a_file_is_refused(tmp_path, pattern, problem):
 
 
 def test_a_store_without_its_beam_extra_is_refused():
-    with pytest.raises(InputError, match=r"^gs://x/a: expected an installed apache-beam\[gcp\] "):
+    with pytest.raises(InputError, match=r"^gs://x/a: gs:// needs apache-beam\[gcp\]: "):
         corpora.match(["gs://x/a"])
 
 

@@ -165,11 +165,11 @@ ARCHIVES = {"cut.tgz": PACKED[:-9], "bad.tgz": bytes(len(PACKED))}
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--archive missing.tgz", "missing.tgz: expected a file, found none"),
+        ("--archive missing.tgz", "missing.tgz: no such file"),
         ("--archive cut.tgz", f"cut.tgz: expected {len(PACKED):,} bytes, found {len(PACKED) - 9:,}"),
-        ("--archive bad.tgz", "bad.tgz: expected a file with SHA-256 [0-9a-f]{64}, found [0-9a-f]{64}"),
+        ("--archive bad.tgz", "bad.tgz: its SHA-256 is [0-9a-f]{64}, but should be [0-9a-f]{64}"),
         ("--url http://127.0.0.1:1/", "http://127.0.0.1:1/: expected .* bytes, found a connection that failed .*"),
-        ("--output cut.tgz", "cut.tgz: expected a folder that does not exist yet, found a file"),
+        ("--output cut.tgz", "cut.tgz: a file of this name exists"),
         ("--output cut.tgz/new", r"cut.tgz/new: the folder cannot be made \(File exists\)"),
     ],
 )

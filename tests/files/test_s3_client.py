@@ -110,7 +110,7 @@ def test_a_bucket_that_cannot_be_listed_is_refused_in_the_words_of_the_store(bot
     stores.check_store("s3://bucket/some/part-*")
     assert boto3.last.asked == [("list_objects_v2", {"Bucket": "bucket", "Prefix": "some/part-", "MaxKeys": 1})]
     boto3.error = Refused()
-    expected = "^s3://bucket: expected a path in a store that answers, found Access Denied$"
+    expected = r"^s3://bucket: the store does not answer \(Access Denied\)$"
     with pytest.raises(InputError, match=expected):
         stores.check_store("s3://bucket")
 

@@ -21,7 +21,7 @@ def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path):
 def test_a_link_to_nothing_is_not_followed_as_output_nor_above_it(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     for path in (tmp_path / "link", tmp_path / "link" / "1"):
-        message = rf"^{path}: a link to a place that does not exist; it is not followed$"
+        message = rf"^{path}: a link to a path that does not exist; it is not followed$"
         with pytest.raises(InputError, match=message), staging.new_folder(path):
             pass
         with pytest.raises(InputError, match=message):
@@ -31,7 +31,7 @@ def test_a_link_to_nothing_is_not_followed_as_output_nor_above_it(tmp_path):
 
 def test_a_folder_in_use_or_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=rf"^{tmp_path}: expected a folder that does not exist yet, found one$"):
+    with pytest.raises(InputError, match=rf"^{tmp_path}: this folder exists and is not empty; name a new folder$"):
         staging.check_absent(tmp_path)
     message = rf"^{tmp_path}/file/new: expected a folder that can be made, found Not a directory$"
     with pytest.raises(InputError, match=message), staging.new_folder(tmp_path / "file" / "new"):
@@ -53,10 +53,10 @@ def test_a_folder_appears_with_its_parents_when_it_is_complete_or_not_at_all(tmp
 
 def test_a_mount_point_the_current_folder_and_patterns_are_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"^\.: expected a folder that can be replaced, found a mount point or the cu"):
+    with pytest.raises(InputError, match=r"^\.: a mount point or the current folder, which cannot be replaced"):
         staging.check_absent(".")
-    for name in ("run[1]", "caf\udce9", "a\\b"):
-        with pytest.raises(InputError, match="expected a path in UTF-8 without"):
+    for name, problem in (("run[1]", "for a pattern"), ("caf\udce9", "not UTF-8"), ("a\\b", "for a pattern")):
+        with pytest.raises(InputError, match=problem):
             staging.check_for_tensorflow(name)
     staging.check_for_tensorflow("caf\u00e9 100% (1) {2}")
 

@@ -61,10 +61,7 @@ def test_a_path_to_delete_is_no_glob(tmp_path):
 
 @pytest.mark.parametrize("path", ["hdfs://name/a", "file:///a"])
 def test_a_store_with_folders_is_refused(path):
-    expected = (
-        rf"^{path}: expected a local path without a scheme, or a path in an object store such as .*, found \w+://$"
-    )
-    with pytest.raises(InputError, match=expected):
+    with pytest.raises(InputError, match=rf"^{path}: \w+:// is not supported; use a local path without a scheme, or "):
         corpora.match([path])
 
 
@@ -137,8 +134,8 @@ def test_whatever_a_store_raises_is_one_error_with_its_innermost_words(monkeypat
 )
 def test_a_missing_package_is_named_with_the_command_that_installs_it(path, extra, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    expected = f"an installed apache-beam[{extra}] for {path.partition(':')[0]}:// (pip install 'apache-beam[{extra}]')"
-    with pytest.raises(InputError, match=rf"^{path}: expected {re.escape(expected)}, found none$"):
+    problem = f"{path.partition(':')[0]}:// needs apache-beam[{extra}]: pip install 'apache-beam[{extra}]'"
+    with pytest.raises(InputError, match=rf"^{path}: {re.escape(problem)}$"):
         stores.check_store(path)
 
 

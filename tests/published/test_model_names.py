@@ -121,11 +121,11 @@ def test_a_mirrors_password_is_in_no_message(home, monkeypatch):
 def test_a_wrong_size_and_a_wrong_checksum_are_reported_and_the_file_is_not_kept(server, home, pair):
     (path,) = (path for path in server.files if path.endswith("hdf5"))
     for content, message in (
-        (pair[1][:-1], rf"{len(pair[1]):,} bytes, found {len(pair[1]) - 1:,}; try again"),
-        (bytes(len(pair[1])), r"a file with SHA-256 \w+, found \w+ \(removed\); try again"),
+        (pair[1][:-1], rf"expected {len(pair[1]):,} bytes, found {len(pair[1]) - 1:,}; try again"),
+        (bytes(len(pair[1])), r"the file's SHA-256 is \w+, but should be \w+; the file was removed; try again"),
     ):
         server.files[path] = content
-        with pytest.raises(InputError, match=f"^small: http.*: expected {message}"):
+        with pytest.raises(InputError, match=f"^small: http.*: {message}"):
             fetch()
         assert left_in(home) == ["small/options.json"]
 
@@ -140,7 +140,7 @@ def test_a_page_in_place_of_a_file_without_checksum_is_reported_and_not_kept(ser
         fetch("pubmed")
     assert left_in(home) == []
     server.files[f"/elmo/{options}"] = pair[0]
-    with pytest.raises(InputError, match=r"^pubmed: /.*: expected an HDF5 file, found another file; try again"):
+    with pytest.raises(InputError, match=r"^pubmed: /.*: not an HDF5 file; try again"):
         fetch("pubmed")
     assert left_in(home) == ["pubmed/options.json"]
 
@@ -151,7 +151,7 @@ def test_a_file_that_has_moved_is_reported_with_the_addresses_and_the_place_for_
         fetch()
     urls = models.find("small").urls
     assert str(caught.value) == (
-        f"small: {urls['options.json']}: expected the file, found 404 Not Found; try again, or put the files of "
+        f"small: {urls['options.json']}: cannot be fetched (404 Not Found); try again, or put the files of "
         f"{urls['options.json']} and {urls['weights.hdf5']} by hand into {home}/small as options.json and weights.hdf5"
     )
     assert left_in(home) == []
@@ -161,7 +161,7 @@ def test_without_a_network_one_line_says_where_to_put_the_files_and_there_they_a
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     monkeypatch.setenv(models.MIRROR_VARIABLE, f"http://127.0.0.1:{port}")
-    with pytest.raises(InputError, match=rf"found a connection that failed .*refused.* by hand into {home}/pubmed as "):
+    with pytest.raises(InputError, match=rf"a connection that failed .*refused.* by hand into {home}/pubmed as "):
         fetch("pubmed")
     for name, content in zip((models.OPTIONS_FILE, models.WEIGHTS_FILE), pair, strict=True):
         (home / "pubmed" / name).write_bytes(content)
@@ -171,7 +171,7 @@ def test_without_a_network_one_line_says_where_to_put_the_files_and_there_they_a
 def test_a_damaged_model_is_named_and_fetched_again_only_when_it_is_deleted(server, home, pair):
     weights = fetch().weights
     weights.write_bytes(bytes(len(pair[1])))
-    message = rf"^small: expected an intact model: a file with SHA-256 .*; delete {home}/small and the next use"
+    message = rf"^small: the model is damaged: .*: its SHA-256 is .*; delete {home}/small and the next use"
     for _ in range(2):
         with pytest.raises(InputError, match=message):
             fetch()
@@ -199,7 +199,7 @@ def test_a_model_is_fetched_once_by_one_of_two_and_a_cut_download_resumes(server
 
 def test_a_folder_that_cannot_be_written_is_named_with_its_variable(server, home):
     home.write_text("a file")
-    message = rf"^{home}/small: expected a folder that can be written; ELMO_TF_HOME names another, found "
+    message = rf"^{home}/small: the folder cannot be written \(.*\); ELMO_TF_HOME names another$"
     with pytest.raises(InputError, match=message):
         fetch()
     assert server.ranges == []
@@ -216,7 +216,7 @@ def test_the_model_that_comes_with_the_package_is_one_clear_line_where_its_files
     home, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(fetching, "_PACKAGED", tmp_path)
-    message = rf"^english: expected .* a file in {tmp_path}/english/weights.hdf5, found none; install elmo_tf again$"
+    message = rf"^english: the model is damaged: {tmp_path}/english/weights.hdf5: no such file; install elmo_tf again$"
     with pytest.raises(InputError, match=message):
         fetch("english")
     assert not home.exists()

@@ -95,7 +95,7 @@ def spoiled(value):
 
 CELL = "RNN_1/RNN/MultiRNNCell/Cell1/LSTMCell"
 BAD_WEIGHTS = {
-    "missing": (without(f"{CELL}/W_P_0"), [f"{CELL}/W_P_0", "(24, 8)", "nothing"]),
+    "missing": (without(f"{CELL}/W_P_0"), [f"{CELL}/W_P_0", "(24, 8)", "missing"]),
     "transposed": (changed("CNN_proj/W_proj", np.transpose), ["CNN_proj/W_proj", "(18, 8)", "(8, 18)"]),
     "flat_kernel": (changed("CNN/W_cnn_1", np.squeeze), ["CNN/W_cnn_1", "(1, 2, 4, 6)", "(2, 4, 6)"]),
     "too_much": (lambda arrays: arrays.update({"CNN_high_2/W_carry": np.eye(18)}), ["CNN_high_2/W_carry", "(18, 18)"]),
@@ -121,7 +121,7 @@ def test_bad_weights_are_refused_by_name(spoil, words, tmp_path):
     "changes, words",
     [
         ({"n_highway": 1}, ["CNN_high_1/", "options"]),
-        ({"n_layers": 3}, ["RNN_0/RNN/MultiRNNCell/Cell2/LSTMCell/W_0", "(16, 96)", "nothing"]),
+        ({"n_layers": 3}, ["RNN_0/RNN/MultiRNNCell/Cell2/LSTMCell/W_0", "(16, 96)", "missing"]),
         ({"embedding": {"dim": 5}}, ["char_embed", "(261, 5)", "(261, 4)"]),
     ],
 )

@@ -97,7 +97,7 @@ def test_what_cannot_be_exported_is_refused_and_leaves_nothing_behind(tmp_path, 
 
 
 def test_a_version_is_not_a_folder_for_versions(savedmodel, workdir):
-    with pytest.raises(InputError, match=f"^{savedmodel.path}: one version of a model"):
+    with pytest.raises(InputError, match=f"^{savedmodel.path}: this is a version of a model"):
         writing.export(checkpoints.restore(workdir)[0], workdir.config, savedmodel.path)
 
 

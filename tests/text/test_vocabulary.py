@@ -42,16 +42,16 @@ def test_a_file_is_read_back_as_it_was_written(end):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "v: expected a vocabulary, one word per line, found an empty file"),
-        (b" \n", "v: expected a vocabulary, one word per line, found an empty file"),
+        (b"", "v: the file is empty"),
+        (b" \n", "v: the file is empty"),
         (b"<S>\n</S>\n", "v: expected <S>, </S>, <UNK> as its first three lines, found .*'</S>'"),
         (b"</S>\n<S>\n<UNK>\n", "v: expected <S>, </S>, <UNK> as its first three lines"),
         (b"\xff\n</S>\n<UNK>\n", "v: expected <S>, </S>, <UNK> as its first three lines"),
-        (b"<S>\n</S>\n<UNK>\na\nb\na\n", "v, line 6: expected each word once, found b'a' of line 4"),
-        (b"<S>\n</S>\n<UNK>\n<S>\n", "v, line 4: expected each word once, found b'<S>' of line 1"),
-        (b"<S>\n</S>\n<UNK>\na b\n", "v, line 4: expected one word without white space, found b'a b'"),
-        (b"<S>\n</S>\n<UNK>\na\t3\n", "v, line 4: expected one word without white space"),
-        (b"<S>\n</S>\n<UNK>\n\nb\n", "v, line 4: expected one word without white space, found b''"),
+        (b"<S>\n</S>\n<UNK>\na\nb\na\n", "v, line 6: the word b'a' is already in line 4"),
+        (b"<S>\n</S>\n<UNK>\n<S>\n", "v, line 4: the word b'<S>' is already in line 1"),
+        (b"<S>\n</S>\n<UNK>\na b\n", "v, line 4: expected a word without white space, found b'a b'"),
+        (b"<S>\n</S>\n<UNK>\na\t3\n", "v, line 4: expected a word without white space"),
+        (b"<S>\n</S>\n<UNK>\n\nb\n", "v, line 4: expected a word without white space, found b''"),
         (b"<S>\n</S>\n<UNK>\na\n\xe9\n", "v, line 5: expected UTF-8"),
     ],
 )

@@ -143,7 +143,7 @@ def slot(name):
 
 
 BAD_CHECKPOINTS = {
-    "no_slot": (lambda a: a.pop(slot("char_embed")), [slot("char_embed"), "(261, 4)", "nothing"]),
+    "no_slot": (lambda a: a.pop(slot("char_embed")), [slot("char_embed"), "(261, 4)", "missing"]),
     "another_optimizer": (
         lambda a: a.update({"lm/char_embed/Adam": a["lm/char_embed"]}),
         ["lm/char_embed/Adam", "(261, 4)"],

@@ -1,4 +1,4 @@
-"""Elementwise operations in one pass over memory."""
+"""Elementwise operations in a single pass over memory."""
 
 import functools
 from collections.abc import Callable

@@ -27,18 +27,23 @@ State = tuple[tf.Tensor, tf.Tensor]
 class Kernels(NamedTuple):
     """Weights in the layout of inference, of the products' dtype: gates i, j, f, o, then columns of zeros."""
 
-    # (input_dim + 1 or 2, 4 * units + 16): the last rows add up to the bias, the forget gate's 1 included.
+    # (input_dim + 1 or 2, 4 * units + 16). The rows after those of the input add up to the bias, the forget gate's 1
+    # included: the bias itself, or the bias as bfloat16 and its rounding error.
     from_input: tf.Tensor
     recurrent: tf.Tensor  # (projection_dim, 4 * units + 16)
     projection: tf.Tensor | None = None  # (units, projection_dim)
+
+    def num_bias_rows(self, input_dim: int) -> int:
+        """Returns how many rows of `from_input` add up to the bias: 1, or 2 if they were made for bfloat16."""
+        return self.from_input.shape[0] - input_dim
 
 
 def shapes(units: int, projection_dim: int, dtype: str) -> dict[str, tuple[int, int]]:
     """Returns the shapes of `Kernels` of `dtype` by name, for inputs as wide as the projection."""
     gates = 4 * units + _PADDING
-    num_biases = 1 if dtype == "float32" else 2
-    found = {"from_input": (projection_dim + num_biases, gates), "recurrent": (projection_dim, gates)}
-    return found if projection_dim == units else found | {"projection": (units, projection_dim)}
+    num_bias_rows = 1 if dtype == "float32" else 2
+    kernel_shapes = {"from_input": (projection_dim + num_bias_rows, gates), "recurrent": (projection_dim, gates)}
+    return kernel_shapes if projection_dim == units else kernel_shapes | {"projection": (units, projection_dim)}
 
 
 def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | None = None, *, dtype: str) -> Kernels:
@@ -57,7 +62,7 @@ def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | N
 
 
 def unpacked(kernels: Kernels, input_dim: int) -> list[tf.Tensor]:
-    """Returns kernel, bias and, if there is one, projection kernel of float32 `Kernels`: the inverse of `kernels`."""
+    """Returns kernel, bias and, if there is any, projection kernel of float32 `Kernels`: the inverse of `kernels`."""
     from_input, recurrent = kernels.from_input[:, :-_PADDING], kernels.recurrent[:, :-_PADDING]
     bias = tf.reduce_sum(from_input[input_dim:], 0) - _forget_bias(from_input.shape[-1] // 4)
     projection = [] if kernels.projection is None else [kernels.projection]
@@ -81,15 +86,15 @@ def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, sta
 
     def piece(start, cell, recurrent, outputs, cells):
         first = packing.offsets[start]
-        # As many time steps as fit, at least one.
+        # As many time steps as fit, and at least 1.
         fitting = tf.searchsorted(packing.offsets, [first + _POSITIONS], side="right")[0] - 1
         end = tf.maximum(fitting, start + 1)
         gates = matmul(inputs[first : packing.offsets[end]], kernels.from_input, kernels.from_input.dtype)
 
         def advance(time, cell, recurrent, outputs, cells):
-            place, size = packing.offsets[time] - first, packing.sizes[time]
-            given = cell[:size], recurrent[:size]
-            cell, recurrent = _step(kernels, clips, gates[place : place + size], given)
+            row, size = packing.offsets[time] - first, packing.sizes[time]
+            state = cell[:size], recurrent[:size]
+            cell, recurrent = _step(kernels, clips, gates[row : row + size], state)
             ending = cell[packing.sizes[time + 1] :]
             return time + 1, cell, recurrent, outputs.write(time, recurrent), cells.write(time, ending)
 
@@ -133,13 +138,13 @@ def _padded(weights: tf.Tensor, dtype: str) -> tf.Tensor:
 
 
 def _with_ones(inputs: tf.Tensor, kernels: Kernels) -> tf.Tensor:
-    """Returns the inputs with a column of ones for each row of biases."""
-    num_biases = kernels.from_input.shape[0] - inputs.shape[1]
-    return tf.pad(inputs, ((0, 0), (0, num_biases)), constant_values=1.0)
+    """Returns the inputs with a column of ones for each row of the bias."""
+    columns = kernels.num_bias_rows(inputs.shape[1])
+    return tf.pad(inputs, ((0, 0), (0, columns)), constant_values=1.0)
 
 
 def _array(num_steps: tf.Tensor, width: int) -> tf.TensorArray:
-    """Returns an array with `(any, width)` per time step and an empty element, so that `concat` always finds one."""
+    """Returns an array with `(any, width)` per time step and an empty element, because `concat` needs an element."""
     array = tf.TensorArray(tf.float32, num_steps + 1, infer_shape=False, element_shape=(None, width))
     return array.write(num_steps, tf.zeros((0, width)))
 

@@ -88,7 +88,7 @@ def _backward(clips, dtype, gates, cells, outputs, upstream, kernel, projection_
     """Backpropagates through time.
 
     Args:
-        gates, cells, outputs: of the forward pass; `cells` includes the initial one.
+        gates, cells, outputs: of the forward pass; `cells` includes the initial cell.
         upstream: gradients of the outputs, the final cell and the final recurrent state.
         kernel, projection_kernel: of the products' dtype.
 

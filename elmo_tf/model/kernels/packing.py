@@ -1,4 +1,4 @@
-"""Padded batches as one row of their real positions, time step after time step."""
+"""Padded batches as a single row of their real positions, time step after time step."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ class Packing(NamedTuple):
     """
 
     order: tf.Tensor  # int32 (batch,): the row of each rank
-    places: tf.Tensor  # int32 (batch,): the rank of each row
+    row_ranks: tf.Tensor  # int32 (batch,): the rank of each row
     lengths: tf.Tensor  # int32 (batch,): real positions of each rank
     started: tf.Tensor  # int32 (): ranks that have a position
     sizes: tf.Tensor  # int32 (steps + 1,): ranks that reach each time step; 0 after the last
@@ -22,7 +22,7 @@ class Packing(NamedTuple):
     rows: tf.Tensor  # int32 (N,): its row
     mirrored: tf.Tensor  # int32 (N,): the position with the same distance from its row's other end
     last: tf.Tensor  # int32 (started,): the last real position of each rank
-    ended: tf.Tensor  # int32 (started,): each rank's place in finishing order, ties by rank
+    ended: tf.Tensor  # int32 (started,): each rank's number in finishing order, ties by rank
 
     @property
     def num_steps(self) -> tf.Tensor:
@@ -43,7 +43,7 @@ def pack(lengths: tf.Tensor) -> Packing:
     ends, ranked = lengths[:started] - 1, tf.range(started)
     return Packing(
         order=order,
-        places=tf.math.invert_permutation(order),
+        row_ranks=tf.math.invert_permutation(order),
         lengths=lengths,
         started=started,
         sizes=sizes,

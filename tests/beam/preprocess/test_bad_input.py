@@ -16,7 +16,7 @@ TEXT = {"a.txt": b"a b b\nc\n"}
     ("files", "options", "message"),
     [
         (BLANK, ["--heldout={new}/heldout", "--shards=3"], "input: expected text, found no words"),
-        (TEXT, ["--vocab={words}"], r"/.*vocab\.txt.*line 5: expected each word once, found b'a' of line 4"),
+        (TEXT, ["--vocab={words}"], r"/.*vocab\.txt.*line 5: the word b'a' is already in line 4"),
         (TEXT, ["--min-count=3"], "min_count: expected at most 2, .* found 3"),
         (TEXT, ["--heldout={new}", "--heldout-fraction=1e-9"], "heldout_fraction: .* found none of 2 sentences held"),
         (TEXT, ["--heldout={new}", "--heldout-fraction=0.999999"], "heldout_fraction: .* of 2 sentences left"),
@@ -47,7 +47,7 @@ def test_an_existing_output_stays_as_it_is(corpus, process, tmp_path):
 
 def test_a_link_to_nothing_is_not_followed(corpus, process, tmp_path):
     (tmp_path / "output").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match=r"/output: a link to a place that does not exist; it is not followed$"):
+    with pytest.raises(InputError, match=r"/output: a link to a path that does not exist; it is not followed$"):
         process(corpus(b"a b\n"))
     assert not (tmp_path / "elsewhere").exists()
 
