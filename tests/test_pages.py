@@ -191,7 +191,7 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
     for command in embed:
         jobs.run("embed", command[1:])
     assert [("float16" in command) for command in embed] == [False, True, False]
-    _, read_hdf5, read_matrix, read_tfrecords, job, columns = blocks("pipelines/README.md", "python")
+    _, read_hdf5, read_matrix, read_tfrecords, records, job, columns = blocks("pipelines/README.md", "python")
     assert run(read_matrix).vectors.shape == (18, 16)
     last = run(read_hdf5).vectors
     assert (last.shape, last.dtype) == ((3, 4, 16), np.float32)
@@ -201,6 +201,8 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
     assert tokens.numpy().tolist() == [b"the", b"bank", b"number", b"17"]
     assert vectors.dtype == tf.float16
     np.testing.assert_allclose(vectors, last[-1], rtol=2**-10, atol=2**-17)
+    run(records)
+    assert record_folder.open_folder(folder / "data" / "train").info.sentences == 18
     capfd.readouterr()
     run(job)
     assert sorted(capfd.readouterr().out.splitlines()) == [
