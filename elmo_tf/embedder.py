@@ -292,8 +292,11 @@ def _split(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
 def _masked(text: Text, word: str | None, tokenizer: str) -> tuple[list[bytes], int]:
     """Returns the tokens of a sentence, and which of them is `[MASK]`, or else `word`."""
     mask = MASK.encode()
-    if word is None and isinstance(text, str | bytes) and (given := to_bytes(text, "text")).count(mask) == 1:
-        # A tokenizer may split the mask.
+    if word is None and isinstance(text, str | bytes):
+        # Counted before the text is split, because a tokenizer may split the mask.
+        given = to_bytes(text, "text")
+        if (count := given.count(mask)) != 1:
+            raise InputError("text", f"the token {MASK} once in the sentence", f"it {count} times")
         before, after = _split(given.split(mask), tokenizer)
         return [*before, mask, *after], len(before)
     wanted = mask if word is None else to_bytes(word, "word")

@@ -271,7 +271,7 @@ def test_results_are_utf_8_whatever_the_locale_is():
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (BrokenPipeError(errno.EPIPE, "Broken pipe"), ".*Broken pipe"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), "Broken pipe"),
         (verification.VerificationError("failed:\noutput 'elmo' differs\nmore"), "failed: output 'elmo' differs more"),
     ],
 )

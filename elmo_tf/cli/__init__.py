@@ -60,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
             with open(os.devnull, "wb") as nowhere:  # Python flushes stdout at exit
                 os.dup2(nowhere.fileno(), sys.stdout.fileno())
             return 128 + signal.SIGPIPE
-        return _fail(f"{error.strerror}: {error.filename}" if error.filename else error, debug)
+        return _fail(f"{error.strerror}: {error.filename}" if error.filename else error.strerror or error, debug)
     except KeyboardInterrupt as interrupt:
         print("elmo-tf:", interrupt.args[0] if interrupt.args else "interrupted", file=sys.stderr)
         return 130

@@ -15,7 +15,7 @@ from elmo_tf import config as config_lib
 from elmo_tf import tasks
 from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.annotated.reading import DEFAULT, Reading
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, suggestion
 from elmo_tf.files import json_file, staging
 from elmo_tf.published import models
 from elmo_tf.tasks import published
@@ -135,6 +135,9 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
     if not folder.exists() and models.is_system(workdir):
         _check_task(workdir, models.find(str(workdir)).task, task)
         return Trained(*published.read(str(workdir), dataclasses.replace(DEFAULT, **reading)))
+    if not folder.exists():
+        systems = [model.name for model in models.MODELS if model.task]
+        raise InputError(str(workdir), f"no such folder, and no system of this name{suggestion(str(workdir), systems)}")
     if not (folder / CONFIG).exists() and (folder / SCORES).exists():
         folder /= json_file.read(folder / SCORES, _SeveralSeeds).best
     config = json_file.read(folder / CONFIG, _Config)

@@ -47,6 +47,12 @@ def test_the_commands_take_the_name(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["score"] == 100
 
 
+def test_an_unknown_name_is_one_line_with_a_similar_one(capsys):
+    assert cli.main(["task", "ner", "predict", "--model", "englsh-ner", "--input", "text.txt"]) == 1
+    message = "englsh-ner: no such folder, and no system of this name; did you mean english-ner?"
+    assert capsys.readouterr().err == f"elmo-tf: error: {message}\n"
+
+
 def test_raw_sentences_come_from_standard_input():
     command = ["-m", "elmo_tf.cli", "task", "ner", "predict", "--model", NAME, "--input", "-"]
     done = run_python(*command, input="Barack Obama was born in Hawaii and worked for Microsoft.\n\n" * 2)
