@@ -4,11 +4,12 @@ BIN := .venv/bin
 # Hides TensorFlow's start-up notes.
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: help setup demo savedmodels test test-all test-cluster test-java property lint format wheel clean
+.PHONY: help setup demo savedmodels fast test test-all test-cluster test-java property lint format wheel clean
 
 help:
 	@echo "make demo      install, then text -> records -> training -> SavedModel -> nearest uses (3 to 4 minutes)"
 	@echo "make savedmodels  install, then write the bundled model as savedmodels/english/1, for tf.saved_model.load"
+	@echo "make fast      the tests of the network (also against reference.py), text and records (about a minute on two quiet cores)"
 	@echo "make test      install, then lint and all tests but the slowest (about 7 minutes on two quiet cores)"
 	@echo "make test-all  the slowest tests too; some of them install packages from PyPI"
 	@echo "make test-cluster  both Beam jobs on Flink and S3 on this machine (needs Java and Maven; fetches 500 MB once)"
@@ -29,6 +30,9 @@ demo: setup
 
 savedmodels: setup
 	@test -d savedmodels/english/1 || $(BIN)/elmo-tf import english --output savedmodels/english
+
+fast: setup
+	$(BIN)/python -m pytest -n 2 tests/model tests/text tests/records
 
 test: setup lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder

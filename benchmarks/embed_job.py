@@ -1,6 +1,6 @@
 """The speed of `elmo-tf embed` compared with the model alone, and whether its memory grows with the text.
 
-    .venv/bin/python benchmarks/embed_job.py --savedmodel savedmodels/mine --input corpus.txt [--repeat 3] [--memory]
+    .venv/bin/python benchmarks/embed_job.py --model savedmodels/mine --input corpus.txt [--repeat 3] [--memory]
 
 The model alone is measured twice, through the signature `tokens`: with unsorted batches of 32 sentences, and with the
 job's own batches. The job is all of `elmo-tf embed` from text to a finished file on disk, except for loading the model.

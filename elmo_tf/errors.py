@@ -76,7 +76,7 @@ def reason(error: BaseException) -> str:
     return " ".join(str(getattr(error, "strerror", None) or error).split())
 
 
-def unreadable(path: object, error: OSError) -> InputError:
+def unreadable(path: object, error: Exception) -> InputError:
     """Returns the error for a file that cannot be read."""
     if isinstance(error, FileNotFoundError):
         return InputError(str(path), "no such file")

@@ -60,13 +60,8 @@ def snapshot(folder: pathlib.Path) -> dict[str, bytes | None]:
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-def about(path: str, expected: str) -> str:
-    """Returns a pattern of an error about a file, which begins with its path."""
-    return says(path, f"expected {expected}")
-
-
 def says(path: str, problem: str) -> str:
-    """The same, of an error that says what is wrong."""
+    """Returns a pattern of an error about a file, which begins with its path."""
     return rf"\S*{path}\S*: {problem}"
 
 
@@ -80,7 +75,7 @@ NEIGHBORS = "neighbors --model mine --input text.txt --word bank --sentence bank
 OTHER_WORDS = "these records have another vocabulary, of "
 
 WRONG = [
-    (f"{PREPROCESS} missing.txt", about("missing.txt", "a file, folder or glob that matches files")),
+    (f"{PREPROCESS} missing.txt", says("missing.txt", "no such file$")),
     (f"{PREPROCESS} empty.txt", "--input: expected text, found no words"),
     (f"{PREPROCESS} text.txt --min-count 999", "--min-count: expected at most .*, found 999"),
     (TRAIN.replace("tiny", "tny"), f"--preset: no preset 'tny'; did you mean tiny\\? \\(expected one of {PRESETS}\\)$"),
@@ -93,15 +88,15 @@ WRONG = [
     (f"{TRAIN} --set train.epochs=many", '--set train.epochs: expected int, found "many"'),
     (f"{TRAIN} --patience 3", "--set train.patience: it needs a held-out text$"),
     (f"{TRAIN} --set model.lstm.units=1000000000", "--preset, --set: the model is too large: "),
-    (f"{TRAIN} --gpus 99", r"--gpus: expected (different ones of the GPUs .*|a machine with a GPU), found '99'"),
+    (f"{TRAIN} --gpus 99", r"--gpus: (this machine has no GPU|expected different numbers among .*, found '99')$"),
     (
         "task ner predict --workdir w --input text.txt --gpus all",
-        r"--gpus: expected (different ones of the GPUs .*|a machine with a GPU), found 'all'",
+        r"--gpus: (this machine has no GPU|expected different numbers among .*, found 'all')$",
     ),
     (TRAIN.replace("records", "missing"), says("missing", "no such folder$")),
     (f"{TRAIN} --heldout other", says("other", OTHER_WORDS)),
     (f"{TRAIN} --heldout data", "data: no such folder$"),
-    (f"{PREPROCESS} text.txt output", "output: expected a file, folder or glob that matches files, found no such file"),
+    (f"{PREPROCESS} text.txt output", "output: no such file$"),
     (TRAIN.replace("new/workdir", "other"), says("other", "this folder has other files in it; give ")),
     (
         "train --data records --workdir trained --preset tiny",
@@ -131,9 +126,9 @@ WRONG = [
     (EXPORT.replace("trained", "task"), r"task: a workdir of `elmo-tf task ner`; use `elmo-tf task ner predict` or"),
     (
         "import --options w/options.json --weights w/weights.hdf5 --softmax --output new/m",
-        r"w/weights.hdf5: expected a model with a softmax",
+        r"w/weights.hdf5: the model has no softmax: no softmax.hdf5 beside this file$",
     ),
-    (f"{NEIGHBORS} --word Bank", "--sentence: expected the word 'Bank' in it, found 'bank'"),
+    (f"{NEIGHBORS} --word Bank", "--sentence: it does not contain the word 'Bank': 'bank'"),
     (NEIGHBORS.replace("mine", "missing"), r"\S*missing\S*: no model at this path or of this name \(expected a Saved"),
     (
         "import smal --output new/model",

@@ -23,16 +23,16 @@ def read_classes(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Cl
     """Returns the sentences of a file with their labels.
 
     A line has a label, a tab and a sentence; or the first line names the columns `sentence` (or `text`) and `label`
-    (GLUE's SST-2 and CoLA); or each line is a JSON object with these keys. A label may be a number from 0 that stands
-    for one of `reading.labels`. Sentences are split by `reading.tokenizer`.
+    (GLUE's SST-2 and CoLA); or each line is a JSON object with these keys. A label may be an index into
+    `reading.labels`. `reading.tokenizer` splits the sentences.
     """
-    found = []
+    sentences = []
     for line, label, sentence in _rows(path, reading):
         tokens = reading.split(sentence)
         if label is None or not tokens:
             raise line.wrong("a label, a tab and a sentence")
-        found.append(Classified(tokens, label))
-    return numbered_lines.require_some(found, path, "sentence")
+        sentences.append(Classified(tokens, label))
+    return numbered_lines.require_some(sentences, path, "sentence")
 
 
 def read_sentences(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Classified]:

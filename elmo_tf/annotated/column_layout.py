@@ -1,4 +1,4 @@
-"""What the columns of a file are: which has the tokens, which the tags. Found from its first sentences."""
+"""Which column of a file has the tokens and which the tags, detected from the first sentences."""
 
 import dataclasses
 import os
@@ -12,7 +12,7 @@ from elmo_tf.annotated.reading import Column, Reading
 from elmo_tf.errors import InputError
 
 DOCUMENT = "-DOCSTART-"
-_JUDGED = 200  # sentences from which the columns are found
+_JUDGED = 200  # sentences from which the columns are detected
 _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")  # of a token's language, as in WikiANN
 _INDEX = re.compile(r"\d+([-.]\d+)?")  # of a word, a multiword token (3-4) or an empty node (3.1)
 _TOKEN_NAMES = ("token", "tokens", "word", "words", "form")
@@ -28,12 +28,12 @@ class Row(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The columns of a file, by their indices from 0, or from the right if they are negative."""
+    """The columns of a file, as indices from 0; negative indices count from the right."""
 
     token: int = 0
     tag: int | None = -1  # None: there are no tags
     is_indexed: bool = False  # whether the first column counts the words of each sentence from 1
-    width: int = 0  # the most columns that a line has
+    width: int = 0  # the number of columns of the longest line
     prefix: str = ""  # before every token
     header: int = 0  # the number of the header's line; 0 without one
 
@@ -103,14 +103,14 @@ def _index(path: str | os.PathLike, column: Column | None, names: list[str]) -> 
 def has_indices(blocks: Sequence[Sequence[Row]]) -> bool:
     """Whether the first of three columns or more, between tabs, counts the words of each sentence."""
     numbers = [[row.fields[0] for row in block if row.fields[0].isdecimal()] for block in blocks]
-    counted = all(found == [str(number) for number in range(1, len(found) + 1)] and found for found in numbers)
+    counted = all(column and column == [str(n) for n in range(1, len(column) + 1)] for column in numbers)
     rows = [row for block in blocks for row in block]
     are_indices = all(row.line.text.count("\t") > 1 and _INDEX.fullmatch(row.fields[0]) for row in rows)
     return bool(rows) and counted and are_indices
 
 
 def _tag_column(path: str | os.PathLike, rows: list[Row], width: int, first: int) -> int | None:
-    """Returns the column of tags: the last one, or the first after indices and tokens; None if there is none."""
+    """Returns the column of tags: the last, or the first after indices and tokens; None if there are no tags."""
     rows = [row for row in rows if not first or row.fields[0].isdecimal()]
     if not rows or width < 2:
         return None
@@ -121,7 +121,7 @@ def _tag_column(path: str | os.PathLike, rows: list[Row], width: int, first: int
         for column in range(width)
     ]
     most = max(counts[first:])
-    # Without a column that always has a tag, one that usually has is taken: the line that lacks it will be named.
+    # If no column has a tag on every line, the fullest is taken, and reading it names the line without a tag.
     candidates = [column for column in range(first, width) if counts[column] == most > len(rows) / 2]
     if first and candidates:
         return candidates[0]  # GermEval's nested entities follow
@@ -140,11 +140,11 @@ def _other(path: str | os.PathLike, rows: list[Row], width: int, tag: int) -> in
     return tag + 1
 
 
-def _prefix(rows: list[Row], token: int) -> str:
+def _prefix(rows: list[Row], column: int) -> str:
     """Returns the prefix that all tokens have; "" if they have none."""
-    tokens = [row.fields[token] for row in rows if -len(row.fields) <= token < len(row.fields)]
+    tokens = [row.fields[column] for row in rows if -len(row.fields) <= column < len(row.fields)]
     match = _PREFIX.match(tokens[0]) if len(tokens) > 1 else None
-    return match[0] if match and all(one.startswith(match[0]) for one in tokens) else ""
+    return match[0] if match and all(token.startswith(match[0]) for token in tokens) else ""
 
 
 def _width(row: Row) -> int:

@@ -1,4 +1,4 @@
-"""One token and its tag per line: named entities and chunks (CoNLL-2003, WNUT-17, Universal NER, GermEval, WikiANN)."""
+"""A token and its tag per line: named entities and chunks (CoNLL-2003, WNUT-17, Universal NER, GermEval, WikiANN)."""
 
 import dataclasses
 import itertools
@@ -31,9 +31,9 @@ def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Ta
 
     Tabs or white space separate the columns. The tags are in the last column; in files whose first column counts the
     words of a sentence (Universal NER, GermEval), the tokens are in the second, and the tags in the first column of
-    tags after it. The tags are BIOUL if the file has one of `L-`, `U-` (BIOES's `E-`, `S-`; BMEWO's `M-`, `W-`),
-    otherwise IOB1 or IOB2. They become IOB2, where every span begins with `B-`. Lines of `-DOCSTART-` and lines before
-    a sentence that begin with `#` are ignored, and so is a language before every token (`en:`, WikiANN).
+    tags after it. The tags are BIOUL if any begins with `L-` or `U-` (BIOES's `E-`, `S-`; BMEWO's `M-`,
+    `W-`), otherwise IOB1 or IOB2. They become IOB2, where every span begins with `B-`. Lines of `-DOCSTART-` and lines
+    before a sentence that begin with `#` are ignored, and so is a language before every token (`en:`, WikiANN).
     """
     odd = OddLines(path, reading.strict)
     layout, blocks = _parsed(path, reading, odd)
@@ -51,27 +51,31 @@ def in_iob2(sentences: Sequence[Sequence[tuple[Line, str, str]]]) -> list[Tagged
         sentences: each token's line, form and tag.
 
     Raises:
-        InputError: naming the line, if the file's tags are BIOUL and one of them is misplaced.
+        InputError: naming the line, if the file's tags are BIOUL and a tag is misplaced.
     """
     bioul = tag_schemes.is_bioul(tag for sentence in sentences for _, _, tag in sentence)
-    found = []
+    tagged = []
     for sentence in sentences:
         tags = [tag for _, _, tag in sentence]
-        if bioul and (place := tag_schemes.misplaced(tags, bioul)) is not None:
-            line, token, tag = sentence[place]
+        if bioul and (position := tag_schemes.misplaced(tags, bioul)) is not None:
+            line, token, tag = sentence[position]
             raise line.wrong("tags in an order that BIOUL allows", f"{token} {tag}")
         labels = tag_schemes.as_iob2(tags) if bioul else tag_schemes.spans_to_iob2(tag_schemes.spans(tags), len(tags))
-        found.append(Tagged([token for _, token, _ in sentence], labels))
-    return found
+        tagged.append(Tagged([token for _, token, _ in sentence], labels))
+    return tagged
 
 
 def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
-    """Whether a file has one token per line, and not one sentence.
+    """Whether a file has a token per line, rather than a sentence.
 
-    It has if its first sentence has more than one line and each of them has only one word; if the first of its columns
-    counts the words; or if the lines of the first sentence all have equally many columns and a tag in the last one, or
-    between tabs in any but the first, or in the one that `reading` chooses. If there is only one such line, all lines
-    of the file must be so. Names of columns that `reading` has are looked for in the first line.
+    Any of these shows it:
+
+    - The first sentence has several lines of a single word.
+    - The first column counts the words of each sentence.
+    - The first line has the name of a column that `reading` chooses.
+    - All lines of the first sentence have equally many columns, and a tag in the same column: the last (between tabs,
+      any but the first), or the column that `reading` chooses. If the first sentence has a single line, this holds for
+      all lines of the file.
     """
     numbered_lines.require_file(path)
     blocks = [[row for row in rows if not row.line.text.startswith("#")] for rows in _blocks(path)]
@@ -91,17 +95,17 @@ def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
 
 
 def _are_columns(lines: list[str], reading: Reading) -> bool:
-    """Whether lines have equally many columns, and a tag in one of them, unless the tokens' column is chosen."""
+    """Whether lines have equally many columns, with a tag in the same column unless the token column is chosen."""
     fields = [fields_of(line) for line in lines]
     width = len(fields[0]) if fields else 0
     if width < 2 or any(len(columns) != width for columns in fields):
         return False
-    places: Sequence[int] = range(1, width) if all("\t" in line for line in lines) else [-1]
+    tag_columns: Sequence[int] = range(1, width) if all("\t" in line for line in lines) else [-1]
     if isinstance(reading.tag_column, int):
-        places = [reading.tag_column] if -width <= reading.tag_column < width else []
+        tag_columns = [reading.tag_column] if -width <= reading.tag_column < width else []
     elif isinstance(reading.token_column, int):
         return True
-    return any(all(_TAG.fullmatch(columns[place]) for columns in fields) for place in places)
+    return any(all(_TAG.fullmatch(columns[tag]) for columns in fields) for tag in tag_columns)
 
 
 def read_tokens(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Tagged]:
@@ -109,15 +113,15 @@ def read_tokens(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Tag
     odd = OddLines(path, reading.strict)
     layout, blocks = _parsed(path, reading, odd)
     _log_columns(path, layout)
-    found = [Tagged([_token_and_tag(row, layout)[0] for row in block]) for block in _kept(blocks, layout, odd)]
+    sentences = [Tagged([_token_and_tag(row, layout)[0] for row in block]) for block in _kept(blocks, layout, odd)]
     odd.report()
-    return numbered_lines.require_some(found, path, "sentence")
+    return numbered_lines.require_some(sentences, path, "sentence")
 
 
 def with_tags(path: str | os.PathLike, reading: Reading, tags: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yields the lines of a file of columns with other tags: `tags` for the sentences of `read_tokens`.
 
-    The tags take the place of those in the file, or a new last column. All other lines and columns stay.
+    The tags replace those in the file, or become a new last column. All other lines and columns stay.
     """
     layout, blocks = _parsed(path, reading, OddLines(path))
     kept = [row for block in _kept(blocks, layout, OddLines(path)) for row in block]
@@ -146,14 +150,14 @@ def _blocks(path: str | os.PathLike, odd: OddLines | None = None) -> list[list[R
 def _parsed(path: str | os.PathLike, reading: Reading, odd: OddLines) -> tuple[Layout, list[list[Row]]]:
     """Returns the layout of a file and the rows of each sentence, without comments and header."""
     blocks = _blocks(path, odd)
-    marked = [next((at for at, row in enumerate(rows) if row.line.text[0] != "#"), len(rows)) for rows in blocks]
-    plain = [rows[at:] for rows, at in zip(blocks, marked, strict=True) if rows[at:]]
+    starts = [next((n for n, row in enumerate(rows) if row.line.text[0] != "#"), len(rows)) for rows in blocks]
+    plain = [rows[start:] for rows, start in zip(blocks, starts, strict=True) if rows[start:]]
     layout = column_layout.find(path, plain or blocks, reading)
-    found = []
-    for rows, at in zip(blocks, marked, strict=True):
-        kept = [row for row in rows[:at] if layout.is_row(row)] + rows[at:]
-        found.append([row for row in kept if row.line.number != layout.header])
-    return layout, [rows for rows in found if rows]
+    sentences = []
+    for rows, start in zip(blocks, starts, strict=True):
+        kept = [row for row in rows[:start] if layout.is_row(row)] + rows[start:]
+        sentences.append([row for row in kept if row.line.number != layout.header])
+    return layout, [rows for rows in sentences if rows]
 
 
 def _log_columns(path: str | os.PathLike, layout: Layout) -> None:

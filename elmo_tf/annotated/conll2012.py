@@ -9,7 +9,7 @@ from elmo_tf.annotated import numbered_lines, words
 from elmo_tf.annotated.numbered_lines import Line
 
 _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
-# A mention's bracket or both, with the cluster's name: a number, or CorefUD's e1. Bars between several are optional.
+# One or both brackets of a mention, with the cluster's name: a number, or CorefUD's e1. Bars between are optional.
 _BRACKET = re.compile(r"\((\w+)(\))?|(\w+)\)")
 _BRACKETS = re.compile(rf"(?:{_BRACKET.pattern})(?:\|?(?:{_BRACKET.pattern}))*")
 EMPTY_WORD = "_"  # stands for a word without characters
@@ -20,7 +20,7 @@ _SPEAKER, _COLUMNS = 9, 12
 # OntoNotes' names begin with the genre's folder; GUM's have the genre after the first underscore.
 _GENRE = re.compile(r"([a-z]{2})/|GUM_([a-z]+)_")
 
-# The first word of a mention in its document, and the one after its last.
+# The indices of a mention's first word in the document, and of the word after its last.
 Mention = tuple[int, int]
 
 
@@ -39,17 +39,17 @@ class Document:
     @property
     def genre(self) -> str | None:
         """The genre in the key of a document of OntoNotes (`bc/...`) or GUM (`GUM_news_...`); None for others."""
-        found = _GENRE.match(self.key)
-        return found.group(found.lastindex) if found else None
+        match = _GENRE.match(self.key)
+        return match.group(match.lastindex) if match else None
 
 
 def read_documents(path: str | os.PathLike) -> list[Document]:
     """Returns the documents of a file in CoNLL-2012's columns.
 
-    The fourth column has the words, the last the mentions: `(1` where one begins, `1)` where it ends, `(1)` for one
-    word, with or without `|` between several. A cluster's name is a number, or a word such as CorefUD's `e1`. The tenth
-    of twelve or more columns has the speaker. A line `#begin document (NAME); part N` begins a document. Lines that
-    begin with `#` and a space are comments. A document without words is left out.
+    The fourth column has the words, the last the mentions: `(1` where a mention begins, `1)` where it ends, `(1)`
+    for a single word, with or without `|` between several. A cluster's name is a number, or a word such as CorefUD's
+    `e1`. The tenth of twelve or more columns has the speaker. A line `#begin document (NAME); part N` begins a
+    document. Lines that begin with `#` and a space are comments. A document without words is left out.
     """
     documents: list[Document] = []
     columns: list[tuple[Line, str]] = []  # for each word of the last document, its column of mentions
@@ -73,7 +73,8 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
             documents[-1].speakers[-1].append("" if speaker in _NOTHING else speaker)
             columns.append((line, fields[-1]))
     _end(documents, columns)
-    return numbered_lines.require_some([one for one in documents if one.sentences], path, "document with words")
+    filled = [document for document in documents if document.sentences]
+    return numbered_lines.require_some(filled, path, "document with words")
 
 
 def _end(documents: list[Document], columns: list[tuple[Line, str]]) -> None:
@@ -91,22 +92,22 @@ def _end(documents: list[Document], columns: list[tuple[Line, str]]) -> None:
 
 def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
     """Returns the clusters of a document, given each word's line and its column of brackets."""
-    found: dict[str, list[Mention]] = {}
+    clusters: dict[str, list[Mention]] = {}
     unclosed: dict[str, list[int]] = collections.defaultdict(list)  # first words of open mentions, innermost last
     for word, (line, column) in enumerate(columns):
         if column in _NOTHING:
             continue
         if not _BRACKETS.fullmatch(column):
             raise line.wrong("mentions such as (1, 1), (1) or -", column)
-        for begun, ends, ended in _BRACKET.findall(column):
-            cluster = begun or ended
-            if begun:
+        for opened, closes, closed in _BRACKET.findall(column):
+            cluster = opened or closed
+            if opened:
                 unclosed[cluster].append(word)
-            if ended and not unclosed[cluster]:
+            if closed and not unclosed[cluster]:
                 raise line.wrong(f"({cluster} before {cluster})", column)
-            if ended or ends:
-                found.setdefault(cluster, []).append((unclosed[cluster].pop(), word + 1))
+            if closed or closes:
+                clusters.setdefault(cluster, []).append((unclosed[cluster].pop(), word + 1))
     for cluster, starts in unclosed.items():
         if starts:
             raise columns[starts[-1]][0].wrong(f"{cluster}) before the document ends", f"({cluster}")
-    return list(found.values())
+    return list(clusters.values())

@@ -1,4 +1,4 @@
-"""CoNLL-U, the format of Universal Dependencies: the tokens and one column of tags."""
+"""CoNLL-U, the format of Universal Dependencies: the tokens and a column of tags."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Coreference as lines of JSON, one document each, as the code of Lee et al. 2017 reads and writes it."""
+"""Coreference as lines of JSON, a document each, as the code of Lee et al. 2017 reads and writes it."""
 
 import os
 
@@ -7,6 +7,7 @@ import msgspec
 from elmo_tf.annotated import numbered_lines, words
 from elmo_tf.annotated.conll2012 import EMPTY_WORD, Document
 from elmo_tf.annotated.numbered_lines import Line
+from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
 from elmo_tf.text.sentence_split import split_sentences
@@ -19,7 +20,7 @@ class _Row(msgspec.Struct, frozen=True):
 
     doc_key: str | None = None
     sentences: list[list[str]] | None = None
-    text: str | None = None  # in place of sentences
+    text: str | None = None  # instead of sentences
     speakers: list[list[str]] | None = None
 
 
@@ -35,10 +36,10 @@ def read_jsonlines(path: str | os.PathLike, labelled: bool = True, tokenizer: st
 
     An object has `sentences`, lists of words, and `clusters`, lists of mentions `[first word, last word]`, counted from
     0 through the document; `doc_key` and `speakers`, a name for each word, are optional. Unless `labelled`, an object
-    may have `text` in place of `sentences`, which `tokenizer` splits, and clusters are ignored.
+    may have `text`, which `tokenizer` splits, instead of `sentences`, and clusters are ignored.
     """
-    found = [_document(line, labelled, tokenizer) for line in numbered_lines.filled_lines(path)]
-    return numbered_lines.require_some(found, path, "document")
+    documents = [_document(line, labelled, tokenizer) for line in numbered_lines.filled_lines(path)]
+    return numbered_lines.require_some(documents, path, "document")
 
 
 def document_of_text(text: str, key: str = "", tokenizer: str = "penn") -> Document:
@@ -49,7 +50,7 @@ def document_of_text(text: str, key: str = "", tokenizer: str = "penn") -> Docum
 
 
 def _document(line: Line, labelled: bool, tokenizer: str) -> Document:
-    row = json_file.parse(line.text, _LabelledRow if labelled else _Row, line.place)
+    row = json_file.parse(line.text, _LabelledRow if labelled else _Row, line.location)
     if row.sentences is None:
         if row.text is None:
             raise line.wrong("sentences or text")
@@ -59,7 +60,7 @@ def _document(line: Line, labelled: bool, tokenizer: str) -> Document:
         return document
     lengths = [len(sentence) for sentence in row.sentences]
     if not sum(lengths):
-        raise line.wrong("words in sentences", "none")
+        raise InputError(line.location, "its sentences have no words")
     speakers = row.speakers or []
     if speakers and [len(names) for names in speakers] != lengths:
         raise line.wrong("speakers, a name for each word", str(speakers))

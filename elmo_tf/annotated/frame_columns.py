@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from elmo_tf.annotated import numbered_lines, tag_schemes, words
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.annotated.tag_schemes import Span
+from elmo_tf.errors import InputError
 
 _CELL = re.compile(r"(?:\(([^()*\s]+))?\*(\)?)")
 _BEGIN, _END = "#begin document", "#end document"
@@ -76,8 +77,8 @@ def _frames(rows: list[Row], word: int, columns: Iterable[int]) -> list[Frame]:
 
 
 def _roles(rows: list[Row], column: int) -> tuple[int, list[str]]:
-    """Returns the predicate and the tags in a column."""
-    found: list[Span] = []
+    """Returns the index of the predicate, and the tags in a column."""
+    spans: list[Span] = []
     opened = None  # index and label of the open bracket
     for index, (line, fields) in enumerate(rows):
         cell = _CELL.fullmatch(fields[column])
@@ -85,16 +86,16 @@ def _roles(rows: list[Row], column: int) -> tuple[int, list[str]]:
             raise line.wrong("arguments such as (A0*, *, *) or (A0*)", fields[column])
         label, ends = cell.groups()
         if (label and opened) or (ends and not label and not opened):
-            raise line.wrong("a bracket that ends before the next one begins", fields[column])
+            raise line.wrong("a bracket that ends before the next begins", fields[column])
         if label:
             opened = index, label
         if opened and ends:
-            found.append(Span(opened[0], index + 1, opened[1]))
+            spans.append(Span(opened[0], index + 1, opened[1]))
             opened = None
     if opened:
         line, fields = rows[opened[0]]
         raise line.wrong("a bracket that is closed in the sentence", fields[column])
-    predicates = [start for start, _, kind in found if kind == "V"]
+    predicates = [start for start, _, kind in spans if kind == "V"]
     if not predicates:
-        raise rows[0][0].wrong(f"a predicate (V*) in column {column + 1}", "none")
-    return predicates[0], tag_schemes.spans_to_iob2(found, len(rows))
+        raise InputError(rows[0][0].location, f"column {column + 1} has no predicate (V*)")
+    return predicates[0], tag_schemes.spans_to_iob2(spans, len(rows))

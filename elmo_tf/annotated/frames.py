@@ -29,7 +29,7 @@ class _Predicate(msgspec.Struct, frozen=True):
 
 
 class _Row(msgspec.Struct, frozen=True):
-    """A line of JSON, with several frames or one."""
+    """A line of JSON, with a list of frames, or a single frame."""
 
     words: Annotated[list[_Word], msgspec.Meta(min_length=1)]
     frames: list[_Predicate] | None = None
@@ -43,7 +43,7 @@ def read_frames(path: str | os.PathLike) -> list[list[Frame]]:
     The first line that is not blank decides the format:
 
     - a JSON object: `words`, and `frames`, a list of objects with `pred`, the predicate's index from 0, and `tags`; or
-      `words`, `pred` and `tags` of one frame.
+      `words`, `pred` and `tags` of a single frame.
     - `#begin document`: CoNLL-2012's columns.
     - with `|||`: a frame per line, `index words ||| tags` (deep_srl).
     - else CoNLL-2005's columns: words first, then any, predicates, and a column of arguments for each predicate.
@@ -53,14 +53,15 @@ def read_frames(path: str | os.PathLike) -> list[list[Frame]]:
 
 def read_predicates(path: str | os.PathLike) -> list[Frame]:
     """Returns frames without roles, from the same formats; `tags` and what follows `|||` are optional."""
-    found = [dataclasses.replace(one, tags=None) for frames in _sentences(path, labelled=False) for one in frames]
-    return numbered_lines.require_some(found, path, "predicate")
+    sentences = _sentences(path, labelled=False)
+    predicates = [dataclasses.replace(frame, tags=None) for frames in sentences for frame in frames]
+    return numbered_lines.require_some(predicates, path, "predicate")
 
 
 def checked_frame(
     tokens: list[str], predicate: Any, tags: list[str] | None, wrong: Callable[[str, str], InputError]
 ) -> Frame:
-    """Returns a frame; raises `wrong(expected, found)` if the values are not one."""
+    """Returns the frame; raises `wrong(expected, value)` if a value is invalid."""
     if isinstance(predicate, bool) or not isinstance(predicate, numbers.Integral) or not 0 <= predicate < len(tokens):
         raise wrong(f"a predicate's index from 0 to {len(tokens) - 1}", repr(predicate))
     if tags is not None:
@@ -68,8 +69,8 @@ def checked_frame(
             raise wrong("tags O, B-... or I-...", str(tags))
         if len(tags) != len(tokens):
             raise wrong(f"{len(tokens)} tags, one for each word", str(len(tags)))
-        if (place := tag_schemes.misplaced(tags, bioul=False)) is not None:
-            raise wrong("tags in an order that IOB2 allows", f"{tags[place]} of word {place}")
+        if (position := tag_schemes.misplaced(tags, bioul=False)) is not None:
+            raise wrong("tags in an order that IOB2 allows", f"{tags[position]} of word {position}")
     return Frame(tokens, int(predicate), tags)
 
 
@@ -81,8 +82,8 @@ def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]
     if re.match(r'\s*\{\s*["}]', first.text):
         yield from filter(None, (_frames_of_json(line, labelled) for line in numbered_lines.filled_lines(path)))
     elif _BETWEEN in first.text.split():
-        one_by_one = (_frame_of_text(line, labelled) for line in numbered_lines.filled_lines(path))
-        for tokens, frames in itertools.groupby(one_by_one, lambda frame: frame.tokens):
+        all_frames = (_frame_of_text(line, labelled) for line in numbered_lines.filled_lines(path))
+        for tokens, frames in itertools.groupby(all_frames, lambda frame: frame.tokens):
             yield [dataclasses.replace(frame, tokens=tokens) for frame in frames]
     elif frame_columns.is_row(first.text):
         yield from filter(None, frame_columns.read(path))
@@ -101,9 +102,9 @@ def _frame_of_text(line: Line, labelled: bool) -> Frame:
 
 
 def _frames_of_json(line: Line, labelled: bool) -> list[Frame]:
-    row = json_file.parse(line.text, _Row, line.place)
+    row = json_file.parse(line.text, _Row, line.location)
     frames = [row] if row.frames is None else row.frames
-    if labelled and any(one.tags is None for one in frames):
+    if labelled and any(frame.tags is None for frame in frames):
         raise line.wrong("tags with each pred")
     tokens = [words.word(form) or form for form in row.words]
-    return [checked_frame(tokens, one.pred, one.tags if labelled else None, line.wrong) for one in frames]
+    return [checked_frame(tokens, frame.pred, frame.tags if labelled else None, line.wrong) for frame in frames]

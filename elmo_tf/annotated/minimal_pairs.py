@@ -1,4 +1,4 @@
-"""Minimal pairs of BLiMP's kind: lines of JSON, each with an acceptable sentence and an unacceptable one."""
+"""Minimal pairs of BLiMP's kind: lines of JSON, each with an acceptable and an unacceptable sentence."""
 
 import os
 
@@ -9,7 +9,7 @@ from elmo_tf.files import json_file
 
 
 class MinimalPair(msgspec.Struct, frozen=True):
-    """An acceptable sentence, an unacceptable one, and the paradigm that they are an example of."""
+    """An acceptable sentence, an unacceptable sentence, and their paradigm."""
 
     sentence_good: str
     sentence_bad: str
@@ -23,5 +23,5 @@ def read_minimal_pairs(path: str | os.PathLike) -> list[MinimalPair]:
     Reference:
         Warstadt et al. 2020, "BLiMP: The Benchmark of Linguistic Minimal Pairs for English".
     """
-    found = [json_file.parse(line.text, MinimalPair, line.place) for line in numbered_lines.filled_lines(path)]
-    return numbered_lines.require_some(found, path, "pair of sentences")
+    pairs = [json_file.parse(line.text, MinimalPair, line.location) for line in numbered_lines.filled_lines(path)]
+    return numbered_lines.require_some(pairs, path, "pair of sentences")

@@ -1,4 +1,4 @@
-"""The lines of an annotated file, plain or compressed, and errors that name a line. Every reader here uses them."""
+"""The lines of an annotated file, plain or compressed, and errors that name a line. All readers here use them."""
 
 import bz2
 import contextlib
@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple, TypeVar
 
 from elmo_tf.annotated.odd_lines import OddLines
-from elmo_tf.errors import InputError, reason
+from elmo_tf.errors import InputError, unreadable
 
 _MOST_SHOWN = 60  # characters of a wrong line in a message
 _MARK = "\ufeff"  # the byte order mark with which some editors begin a file; joined files have it inside
 _UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError)
-_Found = TypeVar("_Found", list, dict)
+_Items = TypeVar("_Items", list, dict)
 
 
 class Line(NamedTuple):
@@ -32,16 +32,15 @@ class Line(NamedTuple):
     text: str
 
     @property
-    def place(self) -> str:
-        """File and number, as errors name the line."""
+    def location(self) -> str:
+        """The file and the number of the line, as errors name it."""
         return f"{self.path}, line {self.number}"
 
-    def wrong(self, expected: str, found: str | None = None) -> InputError:
-        """Returns the error about this line, which shows `found`, or else the line itself, shortened if it is long."""
-        found = self.text if found is None else found
-        return InputError(
-            self.place, expected, repr(found if len(found) <= _MOST_SHOWN else f"{found[:_MOST_SHOWN]}...")
-        )
+    def wrong(self, expected: str, value: str | None = None) -> InputError:
+        """Returns the error about this line. It quotes `value`, by default the line, shortened if it is long."""
+        value = self.text if value is None else value
+        quoted = repr(value if len(value) <= _MOST_SHOWN else f"{value[:_MOST_SHOWN]}...")
+        return InputError(self.location, expected, quoted)
 
 
 def lines(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[Line]:
@@ -70,18 +69,18 @@ def encoded_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
             for number, line in enumerate(file, 1):
                 yield number, line.rstrip(b"\r\n")
     except _UNREADABLE as error:
-        raise InputError(str(path), "a readable file", reason(error)) from None
+        raise unreadable(path, error) from None
 
 
 def require_file(path: str | os.PathLike) -> None:
-    """Raises `InputError` for a pipe: what is read to recognize a format would be missing when it is read again."""
+    """Raises `InputError` for a pipe or folder: a format is recognized by reading the file twice."""
     if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError(str(path), "a file, because it is read twice", "a pipe or a folder")
+        raise InputError(str(path), "it is read twice, so it must be a file, not a pipe or a folder")
 
 
 @contextlib.contextmanager
 def rereadable(path: str | os.PathLike) -> Iterator[str | os.PathLike]:
-    """Yields a path that can be read twice: for a pipe that of a temporary copy, else `path` itself."""
+    """Yields a path that can be read twice: a temporary copy of a pipe, or `path` itself."""
     if not pathlib.Path(path).is_fifo():
         yield path
         return
@@ -110,11 +109,11 @@ def blocks(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[lis
             yield list(block)
 
 
-def require_some(found: _Found, path: str | os.PathLike, what: str) -> _Found:
-    """Returns `found`, the contents of `path`; raises `InputError` if it is empty."""
-    if not found:
-        raise InputError(str(path), f"at least one {what}", "none")
-    return found
+def require_some(items: _Items, path: str | os.PathLike, kind: str) -> _Items:
+    """Returns `items`, the contents of `path`; raises `InputError` if there are none. `kind` names an item."""
+    if not items:
+        raise InputError(str(path), f"it has no {kind}")
+    return items
 
 
 def _opener(path: str | os.PathLike) -> Callable[..., IO[bytes]]:
@@ -128,7 +127,7 @@ def _opener(path: str | os.PathLike) -> Callable[..., IO[bytes]]:
 
 
 def _open_zip(path: str | os.PathLike, _: str) -> IO[bytes]:
-    """Opens the one file in a zip archive."""
+    """Opens the only file in a zip archive."""
     with zipfile.ZipFile(path) as archive:
         members = [member.filename for member in archive.infolist() if not member.is_dir()]
         if len(members) != 1:

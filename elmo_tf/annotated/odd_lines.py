@@ -1,4 +1,4 @@
-"""Lines of a file that its reader leaves out or mends: counted, and said once with the first of them."""
+"""Lines of a file that its reader leaves out or mends: a single warning has their count and the first few."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ _log = logging.getLogger("elmo_tf")
 
 
 class OddLines:
-    """The odd lines of one file. A reader adds each, and reports them at its end.
+    """The odd lines of a file. A reader adds each, and reports them at the end.
 
     Args:
         path: the file.

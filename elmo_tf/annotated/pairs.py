@@ -31,16 +31,16 @@ class Pair:
 
 
 def read_pairs(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Pair]:
-    """Returns the pairs of a file that have a label; SNLI's `-` and `-1` are none.
+    """Returns the pairs of a file that have a label, which SNLI's `-` and `-1` are not.
 
     A line is a JSON object, or tab-separated columns, in the order that the first line names, or else label, premise
     and hypothesis. Names are `gold_label`, `label` or `is_duplicate`, and `sentence1` and `sentence2`, `premise` and
-    `hypothesis`, `question` and `sentence`, or `question1` and `question2`. A label may be a number from 0 that stands
-    for one of `reading.labels`. The tokens are those of `sentence1_binary_parse` and `sentence2_binary_parse` where
-    these are given, else sentences are split by `reading.tokenizer`.
+    `hypothesis`, `question` and `sentence`, or `question1` and `question2`. A label may be an index into
+    `reading.labels`. The tokens are those of `sentence1_binary_parse` and `sentence2_binary_parse` where these are
+    given, else `reading.tokenizer` splits the sentences.
     """
-    found = [_pair(line, row, reading, labelled=True) for line, row in _rows(path, min_columns=3)]
-    return numbered_lines.require_some([pair for pair in found if pair.label is not None], path, "pair with a label")
+    pairs = [_pair(line, row, reading, labelled=True) for line, row in _rows(path, min_columns=3)]
+    return numbered_lines.require_some([pair for pair in pairs if pair.label is not None], path, "pair with a label")
 
 
 def read_pairs_without_labels(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Pair]:
@@ -48,8 +48,8 @@ def read_pairs_without_labels(path: str | os.PathLike, reading: Reading = DEFAUL
 
     Columns without names are premise and hypothesis, or label, premise and hypothesis.
     """
-    found = [_pair(line, row, reading, labelled=False) for line, row in _rows(path, min_columns=2)]
-    return numbered_lines.require_some(found, path, "pair")
+    pairs = [_pair(line, row, reading, labelled=False) for line, row in _rows(path, min_columns=2)]
+    return numbered_lines.require_some(pairs, path, "pair")
 
 
 def _rows(path: str | os.PathLike, min_columns: int) -> Iterator[tuple[Line, dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""How a user wants files to be read, where the files do not say it."""
+"""How to read a file where its contents do not tell: the options of a user."""
 
 import dataclasses
 import os
@@ -15,11 +15,11 @@ Column = int | str
 class Reading:
     """Options of the readers; each reader uses those that concern its format."""
 
-    token_column: Column | None = None  # None: found from the file's first sentences
+    token_column: Column | None = None  # None: detected from the file's first sentences
     tag_column: Column | None = None  # the same
     labels: tuple[str, ...] = ()  # names of labels that a file has as numbers from 0
     strict: bool = False  # whether an odd line is an error instead of left out
-    tokenizer: str = "penn"  # of running text, one of `tokenizers.TOKENIZERS`
+    tokenizer: str = "penn"  # of running text, a name in `tokenizers.TOKENIZERS`
 
     def split(self, text: str) -> list[str]:
         """Returns the tokens of running text."""
@@ -35,8 +35,8 @@ def column(text: str) -> Column:
 
 
 def label_names(text: str) -> tuple[str, ...]:
-    """Returns the names that an option lists: a file with one name per line, or the names with commas between them."""
+    """Returns the names that an option lists: a file with a name per line, or names separated by commas."""
     if os.path.exists(text):
-        found = [line.text.strip() for line in numbered_lines.filled_lines(text)]
-        return tuple(numbered_lines.require_some(found, pathlib.Path(text), "name of a label"))
+        names = [line.text.strip() for line in numbered_lines.filled_lines(text)]
+        return tuple(numbered_lines.require_some(names, pathlib.Path(text), "name of a label"))
     return tuple(name.strip() for name in text.split(","))

@@ -21,7 +21,7 @@ def has_objects(path: str | os.PathLike) -> bool:
 
 
 def has_header(path: str | os.PathLike, names: Collection[Collection[str]]) -> bool:
-    """Whether a file's first line has tabs and, of each of `names`, one of its alternatives."""
+    """Whether a file's first line has tabs and, of each of `names`, any of its alternatives."""
     header = _cells(numbered_lines.first_line(path))
     return len(header) > 1 and all(set(header) & set(alternatives) for alternatives in names)
 
@@ -37,7 +37,7 @@ def read(path: str | os.PathLike) -> Iterator[Record]:
         return
     if first.text.lstrip().startswith("{"):
         for line in itertools.chain([first], lines):
-            yield line, json_file.parse(line.text, dict, line.place)
+            yield line, json_file.parse(line.text, dict, line.location)
         return
     header = _cells(first.text)
     for line in lines:
@@ -45,26 +45,24 @@ def read(path: str | os.PathLike) -> Iterator[Record]:
 
 
 def value(row: dict[str, Any], names: Collection[str]) -> Any:
-    """Returns the first value that a row has under one of these names; None if it has none."""
+    """Returns the first value that a row has under any of these names; None without a value."""
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
 def label(
     line: Line, row: dict[str, Any], names: Sequence[str], labels: Sequence[str], unknown: Collection[str] = ()
 ) -> str | None:
-    """Returns a row's label, which may be a number from 0 that stands for one of `labels`.
-
-    It is None if the row has none, or one of `unknown`.
+    """Returns a row's label, which may be an index into `labels`; None if it is missing or among `unknown`.
 
     Raises:
-        InputError: naming the line, if it is something else, or a number that `labels` lacks.
+        InputError: naming the line, if the label is of another type, or a number that `labels` lacks.
     """
-    found = value(row, names)
-    if isinstance(found, bool) or not isinstance(found, (str, int, float, type(None))):
-        raise line.wrong(f"a label in {names[0]}", str(found))
-    if isinstance(found, float):
-        found = int(found) if found.is_integer() else str(found)
-    text = "" if found is None else str(found).strip()
+    stored = value(row, names)
+    if isinstance(stored, bool) or not isinstance(stored, (str, int, float, type(None))):
+        raise line.wrong(f"a label in {names[0]}", str(stored))
+    if isinstance(stored, float):
+        stored = int(stored) if stored.is_integer() else str(stored)
+    text = "" if stored is None else str(stored).strip()
     if not text or text in unknown:
         return None
     return named_label(line, text, labels) if text.isdecimal() else text
@@ -75,7 +73,7 @@ def named_label(line: Line, number: str | int, labels: Sequence[str]) -> str:
     if not labels:
         return str(number)
     if not 0 <= int(number) < len(labels):
-        raise InputError(line.place, f"label {number} has no name: --labels gives {len(labels)}, counted from 0")
+        raise InputError(line.location, f"label {number} has no name: --labels gives {len(labels)}, counted from 0")
     return labels[int(number)]
 
 

@@ -20,7 +20,7 @@ def read_senses(path: str | os.PathLike) -> list[SenseSentence]:
     """Returns the sentences of a file of word senses: NAME.data.xml of the framework, or SemCor's columns.
 
     The gold keys are in NAME.gold.key.txt in the same folder: lines of an instance's name and its sense keys, any of
-    which counts.
+    which is right.
     """
     name = str(path)
     if not _DATA.search(name):
@@ -36,13 +36,13 @@ def read_senses(path: str | os.PathLike) -> list[SenseSentence]:
 
 def _read_gold(path: str) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Returns the lemma, with its part of speech, and the sense keys of each instance."""
-    found = {}
+    gold = {}
     for line in numbered_lines.filled_lines(path):
         name, *senses = words.split(line.text)
         if not senses:
             raise line.wrong("an instance and its sense keys")
-        found[name] = (lemma_of(senses[0], line), tuple(senses))
-    return numbered_lines.require_some(found, path, "instance with a sense")
+        gold[name] = (lemma_of(senses[0], line), tuple(senses))
+    return numbered_lines.require_some(gold, path, "instance with a sense")
 
 
 def _sentences(path: str, gold: dict[str, tuple[str, tuple[str, ...]]]) -> Iterator[SenseSentence]:

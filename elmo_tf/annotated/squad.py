@@ -57,7 +57,7 @@ class _Answers(msgspec.Struct, frozen=True):
 
 
 class _Row(msgspec.Struct, frozen=True):
-    """A row with one question."""
+    """A row with a question."""
 
     question: str
     context: str | None = None
@@ -127,28 +127,29 @@ def read_questions(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[
     The file is in SQuAD's format, or has rows with `question`, `context` and `answers`, an object of two lists, `text`
     and `answer_start` (JSON lines or Parquet). A question has no answer if SQuAD's format says `is_impossible`, or a
     row's lists are empty. An answer that is not at its `answer_start`, in characters, is left out, and so is a question
-    that has no other; a warning counts both, or the first of them is an error if `reading.strict`.
+    that has no other. A warning counts both; with `reading.strict`, the first is an error.
     """
-    found, questions, misplaced = [], 0, 0
+    kept, num_questions, num_misplaced = [], 0, 0
     for question in _questions(path, reading):
         text = question.paragraph.text
-        right = tuple(one for one in question.answers if one.text.strip() and text.startswith(one.text, one.start))
-        questions += 1
-        misplaced += len(question.answers) - len(right)
+        right = tuple(part for part in question.answers if part.text.strip() and text.startswith(part.text, part.start))
+        num_questions += 1
+        num_misplaced += len(question.answers) - len(right)
         if reading.strict and (len(right) < len(question.answers) or not (right or question.is_impossible)):
-            raise InputError(f"{path}, question {question.id}", "no answer, or one that is not at its answer_start")
+            problem = "no answer, or an answer that is not at its answer_start"
+            raise InputError(f"{path}, question {question.id}", problem)
         if right or question.is_impossible:
-            found.append(dataclasses.replace(question, answers=right))
-    if misplaced or len(found) < questions:
+            kept.append(dataclasses.replace(question, answers=right))
+    if num_misplaced or len(kept) < num_questions:
         message = "warning: left out of %s: %d answers that are not at their answer_start, %d of %d questions"
-        _log.warning(message, path, misplaced, questions - len(found), questions)
-    return numbered_lines.require_some(found, path, "question with an answer")
+        _log.warning(message, path, num_misplaced, num_questions - len(kept), num_questions)
+    return numbered_lines.require_some(kept, path, "question with an answer")
 
 
 def read_questions_without_answers(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Question]:
     """Returns the questions of a file, whether they have answers or not.
 
-    The file is as for `read_questions`; rows may have `paragraph` in place of `context`, and need no answers.
+    The file is as for `read_questions`; rows may have `paragraph` instead of `context`, and need no answers.
     """
     return numbered_lines.require_some(list(_questions(path, reading)), path, "question")
 
@@ -172,11 +173,11 @@ def _has_rows(content: str) -> bool:
 
 def _of_articles(path: str | os.PathLike, content: str, reading: Reading) -> Iterator[Question]:
     articles = json_file.parse(content, _File, str(path)).data
-    for stored in (paragraph for article in articles for paragraph in article.paragraphs):
-        paragraph = paragraph_of(stored.context, reading.tokenizer)
-        for row in stored.qas:
+    for section in (section for article in articles for section in article.paragraphs):
+        paragraph = paragraph_of(section.context, reading.tokenizer)
+        for row in section.qas:
             question = _with_words(paragraph, row.question, row.id, f"{path}, question {row.id}", reading)
-            answers = tuple(Answer(one.text, one.answer_start) for one in row.answers)
+            answers = tuple(Answer(stored.text, stored.answer_start) for stored in row.answers)
             # SQuAD 2.0's impossible questions may have plausible answers, under another key.
             yield dataclasses.replace(question, answers=answers, is_impossible=row.is_impossible and not answers)
 
@@ -185,20 +186,20 @@ def _of_rows(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
     numbered_lines.require_file(path)
     last = paragraph_of("")
     for line, _ in records.read(path):
-        row = json_file.parse(line.text, _Row, line.place)
+        row = json_file.parse(line.text, _Row, line.location)
         context = row.paragraph if row.context is None else row.context
         if context is None:
             raise line.wrong("a JSON object with context and question")
         last = last if last.text == context else paragraph_of(context, reading.tokenizer)
-        question = _with_words(last, row.question, None if row.id is None else str(row.id), line.place, reading)
+        question = _with_words(last, row.question, None if row.id is None else str(row.id), line.location, reading)
         given = row.answers or _Answers([], [])
-        answers = tuple(Answer(*one) for one in zip(given.text, given.answer_start, strict=False))
+        answers = tuple(map(Answer, given.text, given.answer_start))
         yield dataclasses.replace(question, answers=answers, is_impossible=row.answers is not None and not answers)
 
 
-def _with_words(paragraph: Paragraph, text: str, name: str | None, place: str, reading: Reading) -> Question:
+def _with_words(paragraph: Paragraph, text: str, name: str | None, location: str, reading: Reading) -> Question:
     question = question_of(paragraph, text, name, tokenizer=reading.tokenizer)
     for part, words in (("paragraph", paragraph.words), ("question", question.tokens)):
         if not words:
-            raise InputError(place, f"words in the {part}", "none")
+            raise InputError(location, f"the {part} has no words")
     return question

@@ -16,13 +16,13 @@ def read_rows(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: boo
     """Returns the sentences of JSON lines or Parquet whose rows have `tokens` and `ner_tags`, lists of equal length.
 
     The keys may also be `words`, and `tags` or `labels`; `reading.tag_column` names another. Tags are strings, or
-    numbers from 0 that stand for `reading.labels`. An empty token is left out with its tag. Unless `labelled`, tags
+    indices into `reading.labels`. An empty token is left out with its tag. Unless `labelled`, tags
     are ignored.
     """
     odd, names = OddLines(path, reading.strict), _TAGS
     if isinstance(reading.tag_column, str):
         names = (reading.tag_column,)
-    read = []
+    rows = []
     for line, row in records.read(path):
         tokens = records.value(row, _TOKENS)
         if not _are(tokens, str):
@@ -31,11 +31,14 @@ def read_rows(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: boo
         forms = [words.word(token) for token in tokens]
         if not all(forms):
             odd.add(line.number, "an empty token")
-        read.append([(line, form, tag) for form, tag in zip(forms, tags, strict=True) if form])
+        rows.append([(line, form, tag) for form, tag in zip(forms, tags, strict=True) if form])
     odd.report()
-    sentences = [sentence for sentence in read if sentence]
-    found = columns.in_iob2(sentences) if labelled else [Tagged([form for _, form, _ in one]) for one in sentences]
-    return numbered_lines.require_some(found, path, "sentence")
+    sentences = [sentence for sentence in rows if sentence]
+    if labelled:
+        tagged = columns.in_iob2(sentences)
+    else:
+        tagged = [Tagged([form for _, form, _ in sentence]) for sentence in sentences]
+    return numbered_lines.require_some(tagged, path, "sentence")
 
 
 def _tags(line: Line, tags: Any, count: int, reading: Reading) -> list[str]:

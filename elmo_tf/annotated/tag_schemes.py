@@ -1,8 +1,8 @@
 """How tags of single tokens mark spans: IOB1, IOB2 and BIOUL.
 
 IOB2: `B-` begins each span, `I-` continues it. IOB1: `B-` only directly after a span of the same kind. BIOUL (also
-BIOES, BMES, BMEWO): `U-` (`S-`, `W-`) is a span of one token, `L-` (`E-`) the last token of a longer one, `I-` (`M-`)
-one inside.
+BIOES, BMES, BMEWO): `U-` (`S-`, `W-`) is a span of a single token, `L-` (`E-`) the last token of a longer span,
+`I-` (`M-`) a token inside it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Span(NamedTuple):
-    """Tokens `start` to `end`, exclusive, are of one kind."""
+    """A span of tokens of the same kind, from `start` to `end`, exclusive."""
 
     start: int
     end: int
@@ -20,59 +20,59 @@ class Span(NamedTuple):
 
 
 def is_tag(text: str) -> bool:
-    """Whether `text` is `O`, or one of the letters BILEUSMW, a hyphen and a kind."""
+    """Whether `text` is `O`, or a letter of BILEUSMW, a hyphen and a kind."""
     return text == "O" or (text[:1] in tuple("BILEUSMW") and text[1:2] == "-" and len(text) > 2)
 
 
 def is_bioul(tags: Iterable[str]) -> bool:
-    """Whether one of the tags belongs to BIOUL, BIOES, BMES or BMEWO alone; otherwise they are IOB1 or IOB2."""
+    """Whether any tag belongs to BIOUL, BIOES, BMES or BMEWO alone; otherwise they are IOB1 or IOB2."""
     return any(tag[0] in "LEUSMW" for tag in tags)
 
 
 def unopened(tags: Sequence[str]) -> str | None:
-    """Returns the first tag that continues a span of a kind that no tag begins, as in IOB1; None: there is none."""
+    """Returns the first tag that continues a span of a kind that no tag begins, as in IOB1; None if all are begun."""
     return next((tag for tag in tags if tag[0] in "ILE" and f"B-{tag[2:]}" not in tags), None)
 
 
 def misplaced(tags: Sequence[str], bioul: bool) -> int | None:
     """Returns the index of a sentence's first misplaced tag, by BIOUL if `bioul`, else by IOB2; None: all fit."""
-    for place, (before, tag) in enumerate(zip(["O", *tags], [*tags, "O"], strict=True)):
+    for position, (before, tag) in enumerate(zip(["O", *tags], [*tags, "O"], strict=True)):
         if not _may_follow(before, tag, bioul):
-            return min(place, len(tags) - 1)
+            return min(position, len(tags) - 1)
     return None
 
 
 def as_iob2(tags: Sequence[str]) -> list[str]:
-    """Returns the IOB2 tag for each of these tags of IOB2 or BIOUL."""
+    """Converts tags of IOB2 or BIOUL to IOB2, tag by tag."""
     return [tag if tag == "O" else f"{'B' if tag[0] in 'BUSW' else 'I'}{tag[1:]}" for tag in tags]
 
 
 def spans(tags: Sequence[str]) -> list[Span]:
-    """Returns the spans of one sentence's tags of IOB2 or IOB1; an `I-` after another kind begins a span."""
-    found: list[Span] = []
-    for place, (before, tag) in enumerate(zip(["O", *tags[:-1]], tags, strict=True)):
+    """Returns the spans of a sentence's tags in IOB2 or IOB1; an `I-` after another kind begins a span."""
+    ranges: list[Span] = []
+    for position, (before, tag) in enumerate(zip(["O", *tags[:-1]], tags, strict=True)):
         if tag[:2] == "I-" and before[2:] == tag[2:]:
-            found[-1] = found[-1]._replace(end=place + 1)
+            ranges[-1] = ranges[-1]._replace(end=position + 1)
         elif tag != "O":
-            found.append(Span(place, place + 1, tag[2:]))
-    return found
+            ranges.append(Span(position, position + 1, tag[2:]))
+    return ranges
 
 
-def spans_to_iob2(found: Iterable[Span], length: int) -> list[str]:
+def spans_to_iob2(spans: Iterable[Span], length: int) -> list[str]:
     """Returns the IOB2 tags of a sentence of `length` tokens with these spans, which must not overlap."""
     tags = ["O"] * length
-    for start, end, kind in found:
+    for start, end, kind in spans:
         tags[start:end] = [f"B-{kind}"] + [f"I-{kind}"] * (end - start - 1)
     return tags
 
 
 def to_bioul(tags: Sequence[str]) -> list[str]:
-    """Returns one sentence's IOB2 tags in BIOUL."""
-    found = list(tags)
+    """Converts a sentence's IOB2 tags to BIOUL."""
+    bioul = list(tags)
     for start, end, kind in spans(tags):
         inner = [f"I-{kind}"] * (end - start - 2)
-        found[start:end] = [f"U-{kind}"] if end - start == 1 else [f"B-{kind}", *inner, f"L-{kind}"]
-    return found
+        bioul[start:end] = [f"U-{kind}"] if end - start == 1 else [f"B-{kind}", *inner, f"L-{kind}"]
+    return bioul
 
 
 class Allowed(NamedTuple):

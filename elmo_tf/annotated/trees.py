@@ -1,4 +1,4 @@
-"""Trees with a class at every node, one per line: the Stanford Sentiment Treebank."""
+"""Trees with a class at every node, a tree per line: the Stanford Sentiment Treebank."""
 
 import dataclasses
 import os
@@ -24,7 +24,7 @@ class Tree:
 
 
 def read_trees(path: str | os.PathLike) -> list[Tree]:
-    """Returns the trees of a file with one per line, such as `(3 (2 It) (4 works))`."""
+    """Returns the trees of a file with a tree per line, such as `(3 (2 It) (4 works))`."""
     return numbered_lines.require_some([_read_tree(line) for line in numbered_lines.filled_lines(path)], path, "tree")
 
 

@@ -14,7 +14,7 @@ from elmo_tf.annotated.odd_lines import OddLines
 from elmo_tf.errors import InputError
 
 _HEADER = re.compile(rb"\d+ (\d+)")
-_JUDGED = 100  # lines from which the number of values is found
+_JUDGED = 100  # lines from which the number of values is detected
 
 
 def read_word_vectors(
@@ -27,11 +27,11 @@ def read_word_vectors(
     Raises:
         InputError: naming the file, if it cannot be read or has none of the words.
     """
-    found: dict[str, np.ndarray] = {}
+    vectors: dict[str, np.ndarray] = {}
     for word, vector in iterate_word_vectors(path, words, strict):
-        found.setdefault(word, vector)
-    numbered_lines.require_some(found, path, "word of the data")
-    return list(found), np.stack(list(found.values()))
+        vectors.setdefault(word, vector)
+    numbered_lines.require_some(vectors, path, "word of the data")
+    return list(vectors), np.stack(list(vectors.values()))
 
 
 def iterate_word_vectors(
@@ -74,7 +74,7 @@ def _lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
     """
     path = pathlib.Path(path)
     lists = [path.with_name("words.lst"), path.parent.parent / "hash" / "words.lst"]
-    words = next((one for one in lists if one.is_file()), None) if path.name == "embeddings.txt" else None
+    words = next((file for file in lists if file.is_file()), None) if path.name == "embeddings.txt" else None
     if words is None:
         yield from numbered_lines.encoded_lines(path)
         return
@@ -86,12 +86,12 @@ def _lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
 
 
 def _usual(counts: list[int]) -> int:
-    """Returns the most frequent count; 0 if there is none."""
+    """Returns the most frequent count; 0 without counts."""
     return collections.Counter(counts).most_common(1)[0][0] if counts else 0
 
 
 def _problem(form: bytes, numbers: list[bytes], dim: int) -> str:
-    """Returns what is wrong with a line but for its values, "" if nothing is."""
+    """Returns what is wrong with a line, apart from its values; "" for a right line."""
     if not form and not numbers:
         return "a blank line"
     if not numbers or len(numbers) < dim:

@@ -1,4 +1,4 @@
-"""Words of annotated files: one split on white space, and one way to undo a treebank's escapes."""
+"""Words of annotated files: splitting on white space, and undoing a treebank's escapes."""
 
 import re
 

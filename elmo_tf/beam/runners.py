@@ -187,8 +187,9 @@ def run(pipeline: beam.Pipeline, folder: plan.Folder, last: str = record_folder.
         InputError, ReadError, WriteError: that of the first task that failed.
         ChildProcessError: if a worker process died, or a remote job failed.
     """
+    is_here = is_local(pipeline.options)  # Beam changes the options when it runs the pipeline
     try:
-        state = remote.execute(pipeline) if not is_local(pipeline.options) else pipeline.run().wait_until_finish()
+        state = pipeline.run().wait_until_finish() if is_here else remote.execute(pipeline)
     except Exception as error:
         if "KeyboardInterrupt" in f"{type(error).__name__}: {error}":
             raise KeyboardInterrupt from None
@@ -198,7 +199,7 @@ def run(pipeline: beam.Pipeline, folder: plan.Folder, last: str = record_folder.
             raise own from None
         if isinstance(pipeline.runner, beam_internals.FnApiRunner):
             processes.check()
-        if not is_local(pipeline.options):
+        if not is_here:
             raise ChildProcessError(remote.reason(error)) from None
         raise
     if own := failures.first(folder):

@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     flags: Callable[[], dict[str, str]] = dict
     try:
         with _interrupts_sent_again(), memory_explained():
-            if argv[:1] in (["preprocess"], ["embed"]):  # their options are Beam's as well
+            if argv[:1] in (["preprocess"], ["embed"]):  # they take Beam's options, too
                 from elmo_tf.cli import jobs
 
                 flags = functools.partial(jobs.flags, argv[0])
@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(message, debug)
     except OSError as error:
         if isinstance(error, BrokenPipeError) and _stdout_is_closed():
-            with open(os.devnull, "wb") as nowhere:  # for what Python flushes when it exits
+            with open(os.devnull, "wb") as nowhere:  # Python flushes stdout at exit
                 os.dup2(nowhere.fileno(), sys.stdout.fileno())
             return 128 + signal.SIGPIPE
         return _fail(f"{error.strerror}: {error.filename}" if error.filename else error, debug)
@@ -94,7 +94,7 @@ def _interrupts_sent_again() -> Iterator[None]:
 
 
 def _as_typed(error: InputError, flags: dict[str, str], argv: list[str]) -> str:
-    """Returns the error's message; the parameters at its start become what a user types for them. A path stays."""
+    """Returns the error's message, with flags instead of the parameters at its start. A path stays."""
     values = itertools.dropwhile(lambda word: not word.startswith("--"), argv)
     if error.subject in values:  # `--heldout data`: a folder of that name, not the parameter
         return str(error)

@@ -1,4 +1,4 @@
-"""What several commands share: their declaration, and kinds of argument."""
+"""Shared by the commands: how they are declared, and types of arguments."""
 
 import argparse
 import functools
@@ -12,7 +12,7 @@ SAVEDMODEL = "folder of a version or of a model (its newest version), or a name 
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that suggests the nearest command or choice for a wrong one, as Python does from 3.14 on."""
+    """A parser that suggests the nearest command or choice for a wrong word, as Python does from 3.14 on."""
 
     def error(self, message: str):
         """Ends with status 2 and the message."""
@@ -33,7 +33,7 @@ def add_command(
     Args:
         help_text: its description; up to the first semicolon or parenthesis, also its line in the list of commands.
         run: called with the parsed arguments.
-        on_gpu: whether it uses any GPUs of the machine, and has `--gpus`. Other commands run on the CPU, where
+        on_gpu: whether it uses the machine's GPUs, and has `--gpus`. Other commands run on the CPU, where
             TensorFlow computes with more precision.
         needs_tensorflow: whether it waits for TensorFlow to load, which takes seconds.
     """
@@ -53,7 +53,7 @@ class _Renamed(argparse.Action):
 
 
 def add_renamed(parser: argparse.ArgumentParser, **names: str) -> None:
-    """Makes an old option an error that says the new one: `savedmodel="--model"`. The help does not list it."""
+    """Makes an old option an error that names the new option: `savedmodel="--model"`. The help does not list it."""
     for old, new in names.items():
         hidden = argparse.SUPPRESS
         parser.add_argument(f"--{old}", action=_Renamed, nargs="?", const=new, default=hidden, dest=hidden, help=hidden)

@@ -54,7 +54,7 @@ def parsed(name: str, argv: Sequence[str]) -> dict[str, Any]:
 
 
 def flags(name: str) -> dict[str, str]:
-    """Returns the flags of a command by field, and those of Beam's that errors are about."""
+    """Returns the flag of each field of a command, and of each Beam option that errors name."""
     return {option: f"--{option}" for option in runners.PARAMETERS} | flags_of(_parser(name))
 
 

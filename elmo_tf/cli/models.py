@@ -14,7 +14,7 @@ from elmo_tf.text import tokenizers
 # Options of `_add_savedmodel_arguments` that are arguments of `writing.export`.
 _SETTINGS = ("mix", "gamma", "tokenizer")
 _SOFTMAX = "also export the softmax, for the signature score"
-# The sources of `import`, each with the options that it needs and those that do not go with it.
+# The sources of `import`: the options that each takes, in words; those it needs; those it excludes.
 _SOURCES = {
     "name": ("only --output, --workdir or both", set(), {"options", "vocab"}),
     "weights": ("only --options, and --output, --workdir or both", {"options"}, {"vocab"}),
@@ -172,7 +172,7 @@ def _import_published(arguments: argparse.Namespace) -> None:
     config, bilm = published_weights.load(options, weights)
     softmax, words = published_weights.load_softmax(weights, config.model) or (None, None)
     if arguments.softmax and softmax is None:
-        raise InputError(str(weights), "a model with a softmax", f"no {models.SOFTMAX_FILE} beside it")
+        raise InputError(str(weights), f"the model has no softmax: no {models.SOFTMAX_FILE} beside this file")
     bilm.softmax = softmax
     if arguments.output is not None:
         provenance |= published_weights.provenance(options, weights)

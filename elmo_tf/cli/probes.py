@@ -46,7 +46,7 @@ def _add_wsd(tasks: argparse._SubParsersAction) -> None:
 
 
 def _add_blimp(tasks: argparse._SubParsersAction) -> None:
-    help_text = "how often the acceptable sentence of a minimal pair is the likelier one"
+    help_text = "how often a model prefers the acceptable sentence of a minimal pair"
     blimp = add_command(tasks, "blimp", _blimp, help_text)
     help_text = "a model with its softmax (default: english)"
     blimp.add_argument("--model", default="english", metavar="SOURCE", help=help_text)
@@ -65,7 +65,7 @@ def _add_weights_plot(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_projector(commands: argparse._SubParsersAction) -> None:
-    help_text = "write the uses of one word for TensorBoard's projector and print the command that shows them"
+    help_text = "write the uses of a word for TensorBoard's projector and print the command that shows them"
     projector = add_command(commands, "projector", _projector, help_text)
     projector.add_argument("--model", required=True, metavar="SOURCE", help=SAVEDMODEL)
     source = projector.add_mutually_exclusive_group(required=True)

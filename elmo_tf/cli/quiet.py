@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from elmo_tf.errors import InputError
 
-# Keras imports them for wrappers and plots that no command uses, which takes a third of a command's start-up time.
+# Keras imports these for wrappers and plots that no command uses: a third of a command's start-up time.
 _NOT_NEEDED = ("matplotlib", "sklearn")
 
 
@@ -20,10 +20,10 @@ def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
 
     Args:
         on_gpu: whether a GPU is used at all.
-        gpus: the numbers of those to use, separated by commas; None: all.
+        gpus: the numbers of the GPUs to use, separated by commas; None: all.
 
     Raises:
-        InputError: if one of `gpus` does not exist or is repeated.
+        InputError: if a number in `gpus` is repeated or not that of a GPU.
     """
     # Inherited by worker processes. TensorFlow would otherwise reserve the memory of every visible GPU.
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
@@ -31,16 +31,17 @@ def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
         import tensorflow
 
         # The first look for GPUs prints notes as well.
-        there = tensorflow.config.list_physical_devices("GPU")
+        devices = tensorflow.config.list_physical_devices("GPU")
     if gpus is None:
-        if there and not on_gpu:
+        if devices and not on_gpu:
             tensorflow.config.set_visible_devices([], "GPU")
         return
-    wanted, numbers = gpus.split(","), [str(number) for number in range(len(there))]
+    wanted, numbers = gpus.split(","), [str(number) for number in range(len(devices))]
     if not set(wanted) <= set(numbers) or len(set(wanted)) < len(wanted):
-        expected = f"different ones of the GPUs {', '.join(numbers)}" if numbers else "a machine with a GPU"
-        raise InputError("gpus", expected, repr(gpus))
-    tensorflow.config.set_visible_devices([there[int(number)] for number in wanted], "GPU")
+        if not numbers:
+            raise InputError("gpus", "this machine has no GPU")
+        raise InputError("gpus", f"different numbers among {', '.join(numbers)}", repr(gpus))
+    tensorflow.config.set_visible_devices([devices[int(number)] for number in wanted], "GPU")
 
 
 def prepare_streams() -> None:
@@ -49,7 +50,7 @@ def prepare_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # The lowest number that is free is this one, because those below it are open. Workers inherit it.
+            # `os.open` takes the lowest free number, which is `number`: all below it are open. Workers inherit it.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
@@ -59,7 +60,7 @@ def prepare_streams() -> None:
 
 
 def is_relevant(record: logging.LogRecord) -> bool:
-    """Returns False for Beam's log record that Google's client is not installed, True for all others."""
+    """Whether to log a record: Beam's note that Google's client is not installed is dropped."""
     return not record.getMessage().startswith("apitools not found")
 
 

@@ -40,17 +40,17 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         export = add_command(actions, "export", _export, help_text)
         export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
         train.add_argument("--workdir", required=True, metavar="DIR", help="made if it does not exist")
-        for one in (train, evaluate, predict, export):
-            if one is not train:
+        for action in (train, evaluate, predict, export):
+            if action is not train:
                 help_text = "a workdir of `train`, or the name of a published system: english-ner"
                 several: dict[str, Any] = {}
-                if one in (evaluate, predict):
+                if action in (evaluate, predict):
                     help_text += "; the probabilities of several are averaged"
                     several = {"nargs": "+"}
-                one.add_argument(
+                action.add_argument(
                     "--model", "--workdir", dest="workdir", required=True, metavar="SOURCE", help=help_text, **several
                 )
-            one.set_defaults(task=name)
+            action.set_defaults(task=name)
 
 
 def _add_train(actions: argparse._SubParsersAction) -> argparse.ArgumentParser:
@@ -75,11 +75,11 @@ def _add_train(actions: argparse._SubParsersAction) -> argparse.ArgumentParser:
 
 
 def _add_reading(parser: argparse.ArgumentParser, task: str) -> None:
-    """Adds the options that say how files are read; what training was told is the default of the other actions."""
+    """Adds the options for reading files; in other actions than `train`, their defaults are the values of training."""
     add = parser.add_argument
     if task == "ner":
         about = (
-            "an index from 0, from the right if negative, or a name in the first line (default: found from the file)"
+            "an index from 0, from the right if negative, or a name in the first line (default: detected from the file)"
         )
         add("--token-column", type=reading.column, metavar="N", help=f"the column of tokens: {about}")
         add("--tag-column", type=reading.column, metavar="N", help=f"the column of tags: {about}")

@@ -105,7 +105,7 @@ def _finetune(arguments: argparse.Namespace) -> None:
 
 
 def _say_what_is_next(workdir: str) -> None:
-    if "TF_CONFIG" not in os.environ:  # of several workers, which all run this
+    if "TF_CONFIG" not in os.environ:  # several workers all run this
         _log.info("next: elmo-tf export --workdir %s --output savedmodels/NAME", shlex.quote(workdir))
 
 

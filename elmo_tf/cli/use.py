@@ -87,7 +87,7 @@ def _verify(arguments: argparse.Namespace) -> None:
 
 
 def _chosen_engine(source: "Source", text: str | None = None) -> "Name":
-    """Returns what computes: NumPy, which starts at once, if it can and the file is not large; or else TensorFlow."""
+    """Returns NumPy, which starts at once, if it can run the model and the file is not large; otherwise TensorFlow."""
     from elmo_tf import engines
 
     if source.engines[0] == "numpy" and not (
@@ -100,7 +100,7 @@ def _chosen_engine(source: "Source", text: str | None = None) -> "Name":
 
 
 def _is_large(text: str, tokenizer: str) -> bool:
-    """Whether a file has more tokens than make TensorFlow pay; no for a pipe, which cannot be read twice."""
+    """Whether a file has enough tokens to make TensorFlow pay; False for a pipe, which cannot be read twice."""
     from elmo_tf import engines
 
     if not os.path.isfile(text):
@@ -149,24 +149,24 @@ def _score(arguments: argparse.Namespace) -> None:
     model = _embedder(arguments.model, arguments.input)
     lines = sentences.read_lines(arguments.input, model.source.tokenizer)
     while chunk := list(itertools.islice(lines, _LINES_AT_ONCE)):
-        for sentence, one in zip(chunk, model.score(chunk), strict=True):
+        for sentence, score in zip(chunk, model.score(chunk), strict=True):
             line = {
                 "sentence": sentence,
-                "num_tokens": len(one.tokens),
-                "num_unknown": int(one.unknown.sum()),
-                "forward": round(one.forward, 4),
-                "backward": round(one.backward, 4),
-                "total": round(one.total, 4),
-                "mean": round(one.mean, 6),
+                "num_tokens": len(score.tokens),
+                "num_unknown": int(score.unknown.sum()),
+                "forward": round(score.forward, 4),
+                "backward": round(score.backward, 4),
+                "total": round(score.total, 4),
+                "mean": round(score.mean, 6),
             }
             if arguments.tokens:
-                line["tokens"] = one.tokens
-                line["unknown"] = one.unknown.tolist()
-                line["forward_log_probs"] = [round(float(value), 4) for value in one.forward_log_probs]
-                line["backward_log_probs"] = [round(float(value), 4) for value in one.backward_log_probs]
+                line["tokens"] = score.tokens
+                line["unknown"] = score.unknown.tolist()
+                line["forward_log_probs"] = [round(float(value), 4) for value in score.forward_log_probs]
+                line["backward_log_probs"] = [round(float(value), 4) for value in score.backward_log_probs]
             print(json.dumps(line, ensure_ascii=False))
 
 
 def _fill(arguments: argparse.Namespace) -> None:
-    for one in _embedder(arguments.model).fill(arguments.text, arguments.top, arguments.word):
-        print(json.dumps(one._asdict() | {"score": round(one.score, 6)}, ensure_ascii=False))
+    for filled in _embedder(arguments.model).fill(arguments.text, arguments.top, arguments.word):
+        print(json.dumps(filled._asdict() | {"score": round(filled.score, 6)}, ensure_ascii=False))

@@ -1,6 +1,7 @@
 """The files of a corpus, and how tasks and shards divide their text."""
 
 import collections
+import glob
 import logging
 import os
 import re
@@ -11,21 +12,21 @@ from elmo_tf.corpus import local_globs
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
 
-# Endings of names, and roughly how many bytes of text one byte of such a file holds.
+# Endings of names, and roughly how many bytes of text a byte of such a file holds.
 COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4, ".zst": 3}
 _TAR = re.compile(r"\.(tar(\.(gz|bz2|xz|zst))?|tgz|tbz2|txz|tzst)$")
 _PASSES = 8  # tasks that share a compressed file; each must decompress all of it
-_OPEN_SHARDS = 64  # most shards that one task writes at a time
+_OPEN_SHARDS = 64  # most shards that a task writes at the same time
 _log = logging.getLogger("elmo_tf")
 
 
 class TextFile(NamedTuple):
-    """One file of the corpus."""
+    """A file of the corpus."""
 
     path: str
     size: int  # bytes on disk
     changed: float | None = None  # when it was last changed, as in `stores.Status`; None: not compared
-    is_fasta: bool = False  # whether it is read in records, which `reading.inspect` finds out
+    is_fasta: bool = False  # whether it is read in records; set by `reading.inspect`
 
     @property
     def is_divisible(self) -> bool:
@@ -54,7 +55,7 @@ class Slice(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One unit of work: the blocks of `slices`, in order, go to `shards` in turn."""
+    """A unit of work: the blocks of `slices`, in order, go to `shards` in turn."""
 
     number: int
     shards: tuple[int, ...]
@@ -82,20 +83,20 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
         stores.check_store(pattern)
         matched = _match_local(pattern, skipped) if stores.is_local(pattern) else _match_remote(pattern)
         if not matched:
-            empty = "a folder without files" if os.path.isdir(pattern) else "no such file"
-            raise InputError(pattern, "a file, folder or glob that matches files", empty)
+            missing = "no file matches this glob" if glob.has_magic(pattern) else "no such file"
+            raise InputError(pattern, "the folder has no files" if os.path.isdir(pattern) else missing)
         for path, (status, identity) in matched.items():
             same[identity].add(TextFile(path, *status))
-    found = sorted(min(files, key=_preference) for files in same.values())
-    skipped |= {file.path for files in same.values() for file in files} - {file.path for file in found}
+    files = sorted(min(links, key=_preference) for links in same.values())
+    skipped |= {file.path for links in same.values() for file in links} - {file.path for file in files}
     if skipped:
         _log.info("files and folders skipped, because they are read by another path: %s", f"{len(skipped):,}")
-    for file in found:
+    for file in files:
         if _TAR.search(file.path):
-            raise InputError(file.path, "text; unpack the archive first", "a tar archive")
+            raise InputError(file.path, "a tar archive: unpack it and give its text files")
         if stores.is_local(file.path) and not os.access(file.path, os.R_OK):
-            raise InputError(file.path, "a readable file", "no permission to read it")
-    return found
+            raise InputError(file.path, "no permission to read it")
+    return files
 
 
 def _preference(file: TextFile) -> tuple[bool, int, str]:
@@ -151,7 +152,7 @@ def _cut(corpus: list[TextFile], count: int, passes: int = 1) -> list[tuple[Slic
     begin = number = 0
     for file in corpus:
         least = 1 if file.is_divisible else -(-file.text_size // passes)
-        start, owner = 0, number  # of the slice that is not finished
+        start, owner = 0, number  # of the slice that is still open
         while number < count - 1 and edges[number] < begin + file.text_size:
             cut = edges[number] - begin
             number += 1
@@ -168,12 +169,12 @@ def _cut(corpus: list[TextFile], count: int, passes: int = 1) -> list[tuple[Slic
 
 
 def check_unchanged(corpus: Iterable[TextFile]) -> None:
-    """Raises `InputError`, naming the first file whose size or time of change is another one by now."""
+    """Raises `InputError`, naming the first file whose size or modification time differs by now."""
     corpus = [file for file in corpus if file.changed is not None]
-    near = map(stores.status, (file.path for file in corpus if stores.is_local(file.path)))
-    far = stores.at_once(stores.status, (file.path for file in corpus if not stores.is_local(file.path)))
+    local = map(stores.status, (file.path for file in corpus if stores.is_local(file.path)))
+    remote = stores.at_once(stores.status, (file.path for file in corpus if not stores.is_local(file.path)))
     for file in corpus:
-        check_status(file, next(near if stores.is_local(file.path) else far))
+        check_status(file, next(local if stores.is_local(file.path) else remote))
 
 
 def check_status(file: TextFile, status: stores.Status) -> None:
@@ -184,13 +185,13 @@ def check_status(file: TextFile, status: stores.Status) -> None:
 
 def _match_local(pattern: str, skipped: set[str]) -> dict[str, tuple[stores.Status, Hashable]]:
     """Returns status and identity of the files, by path."""
-    found = {}
+    matched = {}
     for path in local_globs.match(pattern, skipped):
         status = os.stat(path)
         # `..` after a link is the parent of the link's target.
         absolute = os.path.realpath(path) if os.pardir in path.split(os.sep) else os.path.abspath(path)
-        found[absolute] = stores.Status(status.st_size, status.st_mtime_ns), (status.st_dev, status.st_ino)
-    return found
+        matched[absolute] = stores.Status(status.st_size, status.st_mtime_ns), (status.st_dev, status.st_ino)
+    return matched
 
 
 def _match_remote(pattern: str) -> dict[str, tuple[stores.Status, Hashable]]:
@@ -204,8 +205,8 @@ def _match_remote(pattern: str) -> dict[str, tuple[stores.Status, Hashable]]:
         return sum(name.startswith(".") for name in path.split("/"))
 
     pattern = pattern.rstrip("/")
-    for glob in (pattern, stores.join(pattern, "**")):
-        matched = stores.match(glob).items()
+    for wildcard in (pattern, stores.join(pattern, "**")):
+        matched = stores.match(wildcard).items()
         if files := {path: (status, path) for path, status in matched if count_hidden(path) <= count_hidden(pattern)}:
             return files
     return {}

@@ -25,7 +25,7 @@ RULES = {
     "long_tokens": f"cut to {MAX_TOKEN_BYTES:,} bytes",
 }
 _NO_RESIDUES = b" \t\r\v\f\n*"  # white space and stops
-# Only at the beginning of a token: from every byte of one, the search would take quadratic time.
+# Only at the beginning of a token: a search from each of its bytes would take quadratic time.
 _LONG_TOKEN = re.compile(rb"(?<!\S)(\S{%d})\S+" % MAX_TOKEN_BYTES)
 # Up to white space or, if there is none, to the end of a character.
 _AS_MUCH_AS_FITS = re.compile(rb".{1,%d}(?:\s|\Z)|.{1,%d}(?![\x80-\xBF])" % ((MAX_LINE_BYTES,) * 2), re.DOTALL)
@@ -43,16 +43,16 @@ class Cleaner(NamedTuple):
 
     paragraphs: bool  # whether blank lines separate paragraphs of several lines
     spaced: bool = True  # whether only white space separates tokens; if not, see `shorten`
-    numbered: bool = False  # whether lines keep their numbers: none is split, and a dropped one becomes an empty one
+    numbered: bool = False  # whether lines keep their numbers: no line is split, and a dropped line becomes empty
 
     def clean(self, block: reading.Block) -> Text:
-        """Returns the usable text of a block: of FASTA the sequences, after name and tab if lines are numbered."""
+        """Returns the usable text of a block. In FASTA, that is the sequences, after a name and a tab if `numbered`."""
         records = block.is_fasta
         lines = block.data.removesuffix(b"\n").split(b"\n")
         irregular = self._irregular(block, lines)
         if irregular["byte_order_marks"]:
             lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
-        # An invalid line becomes a blank one, which ends a paragraph. In FASTA, where it may be a header, it stays.
+        # An invalid line becomes blank, which ends a paragraph. In FASTA, it may be a header: only the bytes go.
         if irregular["invalid_utf8_lines"]:
             lines = [line if _is_utf8(line) else _valid(line) if records else b"" for line in lines]
         if irregular["long_tokens"]:
@@ -78,20 +78,20 @@ class Cleaner(NamedTuple):
 
     def _irregular(self, block: reading.Block, lines: list[bytes]) -> collections.Counter:
         """Returns how often each of `RULES` applies in a block."""
-        data, found = block.data, collections.Counter()
-        found["byte_order_marks"] = int(block.position == 0 and data.startswith(codecs.BOM_UTF8))
-        found["unterminated_lines"] = int(not data.endswith(b"\n") and not block.is_cut)
+        data, counts = block.data, collections.Counter()
+        counts["byte_order_marks"] = int(block.position == 0 and data.startswith(codecs.BOM_UTF8))
+        counts["unterminated_lines"] = int(not data.endswith(b"\n") and not block.is_cut)
         for byte, rule in ((b"\r", "carriage_return_lines"), (b"\0", "nul_lines")):
-            found[rule] = sum(byte in line for line in lines) if byte in data else 0
-        found["invalid_utf8_lines"] = 0 if _is_utf8(data) else sum(not _is_utf8(line) for line in lines)
+            counts[rule] = sum(byte in line for line in lines) if byte in data else 0
+        counts["invalid_utf8_lines"] = 0 if _is_utf8(data) else sum(not _is_utf8(line) for line in lines)
         by_line = not self.paragraphs and not block.is_fasta
-        found["blank_lines"] = sum(map(operator.not_, map(bytes.strip, lines))) if by_line else 0
+        counts["blank_lines"] = sum(map(operator.not_, map(bytes.strip, lines))) if by_line else 0
         longest = max(map(len, lines))
         if longest > MAX_TOKEN_BYTES and self.spaced:
-            found["long_tokens"] = sum(len(_LONG_TOKEN.findall(line)) for line in lines if len(line) > MAX_TOKEN_BYTES)
+            counts["long_tokens"] = sum(len(_LONG_TOKEN.findall(line)) for line in lines if len(line) > MAX_TOKEN_BYTES)
         if not self.numbered and (not by_line or block.is_cut or longest > MAX_LINE_BYTES):
-            found["long_lines"] = self._count_long(block, lines)
-        return +found
+            counts["long_lines"] = self._count_long(block, lines)
+        return +counts
 
     def _count_long(self, block: reading.Block, lines: list[bytes]) -> int:
         """Returns the number of lines, paragraphs or records that are too long and begin in the block."""
@@ -111,7 +111,7 @@ class Cleaner(NamedTuple):
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:
-    """Returns the paragraphs, which blank lines separate, each as one line."""
+    """Returns the paragraphs, which blank lines separate, each as a line."""
     return b"".join([line + b" " if line and not line.isspace() else b"\n" for line in lines]).split(b"\n")
 
 
@@ -120,13 +120,13 @@ def _sequences(lines: list[bytes], continues: bool, named: bool) -> list[bytes]:
 
     If a record `continues` from the previous block, the rest of its sequence is the first.
     """
-    begun, *records = (b"\n" + b"\n".join(lines)).split(b"\n>")
-    found = [begun.translate(None, _NO_RESIDUES)] if continues else []
+    continuation, *records = (b"\n" + b"\n".join(lines)).split(b"\n>")
+    sequences = [continuation.translate(None, _NO_RESIDUES)] if continues else []
     for record in records:
         header, _, sequence = record.partition(b"\n")
         name = b"".join(header.split(None, 1)[:1]) + b"\t" if named else b""
-        found.append(name + sequence.translate(None, _NO_RESIDUES))
-    return found
+        sequences.append(name + sequence.translate(None, _NO_RESIDUES))
+    return sequences
 
 
 def _valid(text: bytes) -> bytes:

@@ -30,7 +30,7 @@ class Source:
     url: str
     size: int  # bytes
     sha256: str  # hexadecimal
-    root: str  # the archive's one folder
+    root: str  # the archive's only folder
     folders: tuple[str, ...]  # in the root; the files directly in them are unpacked
 
 
@@ -53,7 +53,7 @@ def fetch(output: str | os.PathLike, source: Source = LM1B, archive: str | os.Pa
             deleted at the end.
 
     Raises:
-        InputError: if the archive is not available or not the right one, or `output` exists or cannot be written.
+        InputError: if the archive is not available or is another file, or `output` exists or cannot be written.
     """
     output = pathlib.Path(output)
     staging.check_absent(output)
@@ -83,10 +83,10 @@ def _locked_parent(output: pathlib.Path) -> Iterator[None]:
         parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(parent, os.O_RDONLY)
     except OSError as error:
-        raise InputError(str(output), "a folder that can be made", error.strerror) from None
+        raise InputError(str(output), f"the folder cannot be made ({error.strerror})") from None
     try:
         if not lock.acquire(descriptor, parent):
-            raise InputError(str(parent), "a folder that no other run is using", "one in use")
+            raise InputError(str(parent), "another run is using this folder")
         yield
     except BaseException as error:
         for path in made:
@@ -111,15 +111,15 @@ def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> None
             (folder / name).mkdir()
         for member in members:
             progress.show(packed.tell())
-            if (name := _place(member, source)) is None:
+            if (name := _unpacked_path(member, source)) is None:
                 continue
             with open(folder / name, "xb") as file:
                 shutil.copyfileobj(members.extractfile(member), file, _COPY_BYTES)
             staging.sync(folder / name)
 
 
-def _place(member: tarfile.TarInfo, source: Source) -> str | None:
-    """Returns the path of a member in the output folder; None for one that is not unpacked."""
+def _unpacked_path(member: tarfile.TarInfo, source: Source) -> str | None:
+    """Returns the path of a member in the output folder; None for a member that is not unpacked."""
     match pathlib.PurePosixPath(member.name).parts:
         # Names that begin with a dot are `..` and macOS's `._` files.
         case (source.root, folder, name) if member.isreg() and folder in source.folders and not name.startswith("."):

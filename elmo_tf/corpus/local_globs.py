@@ -10,7 +10,7 @@ def match(pattern: str, skipped: set[str]) -> Iterator[str]:
     """Yields the files that a path or glob matches, and every file in the folders that it matches, at any depth.
 
     `**` stands for folders of any depth. Names that begin with a dot match only where the pattern contains the dot.
-    Folders that are not entered because they are known by another path are added to `skipped`.
+    Folders that were already entered by another path are added to `skipped`.
     """
     matched = [pattern] if os.path.exists(pattern) else list(_glob(pattern, skipped))
     yield from filter(os.path.isfile, matched)

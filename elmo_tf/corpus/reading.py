@@ -22,7 +22,7 @@ from elmo_tf.errors import InputError, reason
 from elmo_tf.files import stores
 
 _LINE, _PARAGRAPH, _RECORD = "line", "paragraph", "record"  # what is read whole
-BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, and fits in the cache
+BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, few enough for the cache
 LONGEST_BYTES = 1 << 12  # kept of a token that fills a block; the rest is skipped
 _PIECE_BYTES = 1 << 16  # read at a time of a line of any length
 _FAR = 1 << 20  # how far beyond its end a slice looks for the end of its last paragraph
@@ -66,7 +66,7 @@ class Block(NamedTuple):
     source: str  # the file
     position: int  # of the first byte in the file's text
     is_continuation: bool = False  # whether the first line, or paragraph, began in the previous block
-    is_cut: bool = False  # whether the last one is too long for the block and continues in the next
+    is_cut: bool = False  # whether the last line, or paragraph, is too long and continues in the next block
     is_fasta: bool = False  # whether it is of a FASTA file: whole records
 
 
@@ -78,7 +78,7 @@ def inspect(corpus: Iterable[corpora.TextFile], tokenizer: str) -> list[corpora.
         stores.ReadError: if the disk or the network fails.
     """
 
-    def look(file: corpora.TextFile) -> corpora.TextFile:
+    def inspected(file: corpora.TextFile) -> corpora.TextFile:
         with _named(file.path), _open(file) as text:
             header = text.read(_HEADER_BYTES)
         for begin, kind in _NOT_TEXT.items():
@@ -92,7 +92,7 @@ def inspect(corpus: Iterable[corpora.TextFile], tokenizer: str) -> list[corpora.
         return file._replace(is_fasta=is_fasta and tokenizer == "characters")
 
     corpus = list(corpus)
-    return list((map if all(stores.is_local(file.path) for file in corpus) else stores.at_once)(look, corpus))
+    return list((map if all(stores.is_local(file.path) for file in corpus) else stores.at_once)(inspected, corpus))
 
 
 def read_blocks(part: corpora.Slice, paragraphs: bool = False, spaced: bool = True) -> Iterator[Block]:
@@ -101,8 +101,8 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False, spaced: bool = Tr
     Args:
         part: the slice.
         paragraphs: whether blank lines separate paragraphs of several lines.
-        spaced: whether only white space separates tokens. If not, a line without any is cut between characters where
-            it is too long for a block; if so, it is one token, of which only the beginning is kept.
+        spaced: whether only white space separates tokens. If so, a line without white space is a single token, and
+            only its beginning is kept if it is too long for a block; if not, it is cut between characters.
 
     Raises:
         InputError: if a file has changed, is not in the compressed format that its name implies, or is damaged.
@@ -145,7 +145,7 @@ def line_number(block: Block, offset: int) -> int:
 
 @contextlib.contextmanager
 def _open(file: corpora.TextFile) -> Iterator[BinaryIO]:
-    """Yields the text of a file, decompressed. Raises `InputError` if it is not the file that was found."""
+    """Yields the text of a file, decompressed. Raises `InputError` if it changed since `match`."""
     with stores.open_file(file.path) as stored:
         if file.changed is not None:
             corpora.check_status(file, stores.status(file.path))
@@ -167,7 +167,7 @@ def _blocks(text: BinaryIO, part: corpora.Slice, paragraphs: bool, spaced: bool)
         if len(waiting) < BLOCK_BYTES:
             continue
         last, continues = _last_end(waiting, unit, not spaced)
-        # All of it is one token or header, too long to be of use: keep its beginning.
+        # All of it is a single token or header, too long to be of use: keep its beginning.
         if last == 0:
             rest = len(waiting) - _unfinished(waiting)
             waiting = waiting[: LONGEST_BYTES - _unfinished(waiting[:LONGEST_BYTES])] + waiting[rest:]
@@ -216,18 +216,18 @@ def _last_end(text: bytes, unit: str, anywhere: bool) -> tuple[int, bool]:
     after the last whole character if `anywhere`, as in a language without spaces, or else at 0. The header of a record
     is not cut.
     """
-    if unit == _PARAGRAPH and (found := _LAST_PARAGRAPH.match(text)):
-        return found.end(), False
+    if unit == _PARAGRAPH and (paragraphs := _LAST_PARAGRAPH.match(text)):
+        return paragraphs.end(), False
     if unit == _RECORD and (end := text.rfind(b"\n>") + 1):
         return end, False
     if end := text.rfind(b"\n") + 1:
         return end, unit != _LINE
     if unit == _RECORD and text.removeprefix(codecs.BOM_UTF8).startswith(b">"):
         return 0, True
-    found = _LAST_SPACE.match(text)
-    if anywhere and not found:
+    words = _LAST_SPACE.match(text)
+    if anywhere and not words:
         return len(text) - _unfinished(text), True
-    return (found.end() if found else 0), True
+    return (words.end() if words else 0), True
 
 
 def _unfinished(text: bytes) -> int:

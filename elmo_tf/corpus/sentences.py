@@ -20,17 +20,17 @@ LINES = (SENTENCE, PARAGRAPH, PART) = ("sentence", "paragraph", "part")
 
 MOST_TOKENS = reading.BLOCK_BYTES  # in a line that is a sentence
 
-Words = list[bytes]  # the tokens of one sentence
+Words = list[bytes]  # the tokens of a sentence
 
 
 class Settings(NamedTuple):
     """How text becomes sentences."""
 
-    tokenizer: str  # one of tokenizers.TOKENIZERS
-    line: str  # what a line of the text is: one of LINES
+    tokenizer: str  # a name in tokenizers.TOKENIZERS
+    line: str  # what a line of the text is, as in LINES
     seed: int = 0  # decides which sentences are held out
     heldout_fraction: float | None = None  # of the distinct sentences; None: hold out none
-    id_column: int | None = None  # of tab-separated lines, from 1: the one with the identifier; None: there is none
+    id_column: int | None = None  # the column with the identifier in tab-separated lines, from 1; None: no identifiers
 
     @property
     def has_ids(self) -> bool:
@@ -41,31 +41,31 @@ class Settings(NamedTuple):
         """Returns the sentences of each split, which depends only on a sentence's words and the seed."""
         if self.heldout_fraction is None:
             return {TRAIN: sentences, HELDOUT: []}
-        found: dict[str, list[Words]] = {TRAIN: [], HELDOUT: []}
+        splits: dict[str, list[Words]] = {TRAIN: [], HELDOUT: []}
         key, limit = self.seed.to_bytes(8, "little"), self.heldout_fraction * 2**64
         for words in sentences:
             digest = hashlib.blake2b(b" ".join(words), digest_size=8, key=key).digest()
-            found[HELDOUT if int.from_bytes(digest, "little") < limit else TRAIN].append(words)
-        return found
+            splits[HELDOUT if int.from_bytes(digest, "little") < limit else TRAIN].append(words)
+        return splits
 
 
 def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
     """Returns what happens to irregular text, by the names in `lines.RULES`; see `Reader`."""
-    found = dict(lines.RULES)
+    applied = dict(lines.RULES)
     if settings.tokenizer != "whitespace":
-        found["nul_lines"] = "kept; NUL is white space to this tokenizer"
+        applied["nul_lines"] = "kept; NUL is white space to this tokenizer"
     if settings.line == PART:
-        del found["blank_lines"]  # they separate paragraphs
+        del applied["blank_lines"]  # they separate paragraphs
     if numbered and settings.line == SENTENCE:
-        del found["long_lines"]
-        found |= dict.fromkeys(("blank_lines", "invalid_utf8_lines"), "kept as a sentence without tokens")
+        del applied["long_lines"]
+        applied |= dict.fromkeys(("blank_lines", "invalid_utf8_lines"), "kept as a sentence without tokens")
     if settings.tokenizer == "characters":
-        found["invalid_utf8_lines"] += "; in FASTA, only the bytes are dropped"
-    return found
+        applied["invalid_utf8_lines"] += "; in FASTA, only the bytes are dropped"
+    return applied
 
 
 class Batch(NamedTuple):
-    """The sentences of one block of text."""
+    """The sentences of a block of text."""
 
     source: str  # the file
     sentences: list[Words]  # in the text's order; none is empty, unless they are numbered
@@ -78,8 +78,8 @@ class Reader:
 
     Args:
         settings: how text becomes sentences.
-        numbered: whether every line, if lines are sentences, yields exactly one, of any length; blank and dropped
-            lines yield one without tokens.
+        numbered: whether every line, if lines are sentences, yields exactly one, of any length; a blank or
+            dropped line yields a sentence without tokens.
     """
 
     def __init__(self, settings: Settings, numbered: bool = False):
@@ -95,19 +95,19 @@ class Reader:
     def read(self, task: corpora.Task) -> Iterator[Batch]:
         """Yields the sentences of a task. Raises `InputError`, also if a numbered line has more than `MOST_TOKENS`."""
         for part in task.slices:
-            begun: list[Words] = []  # the beginning of a line that continues in the next block
+            unfinished: list[Words] = []  # the beginning of a line that continues in the next block
             for block in reading.read_blocks(part, self._cleaner.paragraphs, self._cleaner.spaced):
-                found, irregular = self._split(block)
+                sentences, irregular = self._split(block)
                 if self._numbered:
-                    if begun:
-                        found[0] = begun.pop() + found[0]
-                    self._check_lengths(found, block)
-                    begun = [found.pop()] if block.is_cut else []
+                    if unfinished:
+                        sentences[0] = unfinished.pop() + sentences[0]
+                    self._check_lengths(sentences, block)
+                    unfinished = [sentences.pop()] if block.is_cut else []
                 else:
-                    found = list(filter(None, found))
-                yield Batch(block.source, found, irregular, len(block.data))
-            if begun:
-                yield Batch(part.file.path, begun, collections.Counter(), 0)
+                    sentences = list(filter(None, sentences))
+                yield Batch(block.source, sentences, irregular, len(block.data))
+            if unfinished:
+                yield Batch(part.file.path, unfinished, collections.Counter(), 0)
 
     def _split(self, block: reading.Block) -> tuple[list[Words], collections.Counter]:
         """Returns the sentences of a block, which may lack tokens, and how often each rule applied."""
@@ -121,19 +121,21 @@ class Reader:
             from elmo_tf.text import raw_text  # noqa: PLC0415 - it imports TensorFlow
 
             texts = raw_text.break_sentences(texts).numpy().tolist()
-        found = tokenizers.split(texts, self._settings.tokenizer)
+        sentences = tokenizers.split(texts, self._settings.tokenizer)
         if self._settings.has_ids:
-            self._add_identifiers(found, names, block)
+            self._add_identifiers(sentences, names, block)
         if not self._cleaner.spaced:
-            found = [self._cleaner.shorten(words, text.irregular) for words in found]
-        return found, text.irregular
+            sentences = [self._cleaner.shorten(words, text.irregular) for words in sentences]
+        return sentences, text.irregular
 
     def _add_identifiers(self, sentences: list[Words], names: list[bytes], block: reading.Block) -> None:
-        """Puts its identifier before each sentence that begins in a block. Raises `InputError` if one has none."""
+        """Inserts the identifier of each sentence that begins in a block. Raises `InputError` if it is missing."""
         for number in range(int(block.is_continuation), len(names)):
             if not names[number]:
-                expected = f"an identifier in column {self._settings.id_column}, and a tab beside it"
-                raise InputError(block.source, expected, f"none on line {self._line_number(number, block)}")
+                line, column = self._line_number(number, block), self._settings.id_column
+                raise InputError(
+                    block.source, f"line {line} has no identifier in column {column}, with a tab beside it"
+                )
             sentences[number].insert(0, names[number])
 
     def _line_number(self, number: int, block: reading.Block) -> int:
@@ -143,11 +145,13 @@ class Reader:
         return reading.line_number(block, offset)
 
     def _check_lengths(self, sentences: list[Words], block: reading.Block) -> None:
-        """Raises `InputError` if one of the numbered sentences of a block is too long."""
+        """Raises `InputError` if a numbered sentence of a block is too long."""
         for number, words in enumerate(sentences):
             if len(words) > MOST_TOKENS:
-                found = f"more than {MOST_TOKENS:,} tokens on line {self._line_number(number, block)}"
-                raise InputError(block.source, "one sentence per line", found)
+                line = self._line_number(number, block)
+                raise InputError(
+                    block.source, "one sentence per line", f"more than {MOST_TOKENS:,} tokens on line {line}"
+                )
 
 
 def read_lines(path: str, tokenizer: str) -> Iterator[str]:
@@ -166,7 +170,7 @@ def read_lines(path: str, tokenizer: str) -> Iterator[str]:
             source = copy.name
         cleaner = lines.Cleaner(paragraphs=False, spaced=tokenizer == "whitespace", numbered=True)
         for file in reading.inspect(corpora.match([source]), tokenizer):
-            begun = b""  # of a line that continues in the next block
+            unfinished = b""  # the beginning of a line that continues in the next block
             for block in reading.read_blocks(corpora.Slice(file), spaced=cleaner.spaced):
                 text = cleaner.clean(block)
                 if text.irregular["invalid_utf8_lines"]:
@@ -174,12 +178,12 @@ def read_lines(path: str, tokenizer: str) -> Iterator[str]:
                 whole = text.lines
                 if block.is_fasta:
                     _, whole = _without_column(text.lines, 1, block.is_continuation)
-                whole[0], begun = begun + whole[0], b""
+                whole[0], unfinished = unfinished + whole[0], b""
                 if block.is_cut:
-                    begun = whole.pop()
+                    unfinished = whole.pop()
                 yield from (line.rstrip(b"\r").decode() for line in whole)
-            if begun:
-                yield begun.decode()
+            if unfinished:
+                yield unfinished.decode()
 
 
 def _invalid(path: str, block: reading.Block) -> InputError:
@@ -194,16 +198,16 @@ def _invalid(path: str, block: reading.Block) -> InputError:
 def _without_column(lines_of_text: list[bytes], column: int, continues: bool) -> tuple[list[bytes], list[bytes]]:
     """Returns each line's entry in a tab-separated column, counted from 1, and the rest of the line.
 
-    The entry is empty if a line has no such column or no other one, and in a first line that `continues` one whose
-    columns came before.
+    The entry is empty if a line has no such column or no other column, or if it is the first and `continues` a line
+    of the previous block.
     """
-    found, texts = [], []
+    entries, texts = [], []
     for number, line in enumerate(lines_of_text):
         if continues and number == 0:
-            found.append(b"")
+            entries.append(b"")
             texts.append(line)
             continue
         columns = line.split(b"\t")
-        found.append(columns.pop(column - 1).strip() if 1 < len(columns) >= column else b"")
+        entries.append(columns.pop(column - 1).strip() if 1 < len(columns) >= column else b"")
         texts.append(b"\t".join(columns))
-    return found, texts
+    return entries, texts

@@ -14,7 +14,7 @@ from elmo_tf.files.progress import ProgressLine
 from elmo_tf.probes.results import Results, Row
 from elmo_tf.scoring import Score
 
-# Warstadt et al. 2020 count these paradigms as argument structure; the data file has a term of their own for them.
+# Warstadt et al. 2020 count these paradigms as argument structure; the data file gives them a term of their own.
 _TERMS = {"s-selection": "argument_structure"}
 # What is compared: log-probabilities of the sentence, and their means per token.
 _MEASURES = {
@@ -36,10 +36,10 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
     Raises:
         InputError: if there is no such model, or it has no softmax.
     """
-    found = sources.find(source)
-    if found.tokenizer == "whitespace":
-        found = dataclasses.replace(found, tokenizer="penn")
-    embedder = Embedder(found)
+    model = sources.find(source)
+    if model.tokenizer == "whitespace":
+        model = dataclasses.replace(model, tokenizer="penn")
+    embedder = Embedder(model)
     sentences = [sentence for pair in pairs for sentence in (pair.sentence_good, pair.sentence_bad)]
     line = ProgressLine(at_once=False)
 
@@ -74,19 +74,19 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
 
 def _wins(measure: Callable[[Score], float], good: list[Score], bad: list[Score]) -> np.ndarray:
     """Returns 1 for each pair whose acceptable sentence is ahead, 0.5 for a tie, else 0: float64 `(pairs,)`."""
-    ahead = np.array([measure(one) - measure(other) for one, other in zip(good, bad, strict=True)])
+    ahead = np.array([measure(first) - measure(second) for first, second in zip(good, bad, strict=True)])
     return (np.sign(ahead) + 1) / 2
 
 
 def _means(accuracies: Iterable[dict[str, float]]) -> dict[str, float]:
     chosen = list(accuracies)
-    return {name: float(np.mean([one[name] for one in chosen])) for name in _MEASURES}
+    return {name: float(np.mean([accuracy[name] for accuracy in chosen])) for name in _MEASURES}
 
 
-def _same_words(one: Score, other: Score) -> bool:
-    """Whether two sentences are the same to the softmax, which has one word for all unknown ones."""
+def _same_words(first: Score, second: Score) -> bool:
+    """Whether two sentences are the same to the softmax, which maps all unknown words to `<UNK>`."""
 
     def words(score: Score) -> list[str | None]:
         return [None if unknown else token for token, unknown in zip(score.tokens, score.unknown, strict=True)]
 
-    return words(one) == words(other)
+    return words(first) == words(second)

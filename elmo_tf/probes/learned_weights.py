@@ -21,7 +21,7 @@ _ROLES = {1: ("",), 2: ("input", "output")}  # names of a layer's mixes, by how 
 
 
 class Mix(NamedTuple):
-    """One mix of a saved model."""
+    """A mix of a saved model."""
 
     name: str  # model and role
     weights: list[float]  # softmax-normalized, the token layer's first
@@ -29,36 +29,36 @@ class Mix(NamedTuple):
 
 
 def read_all(models: Sequence[str | os.PathLike]) -> list[Mix]:
-    """Returns the mixes of several files, as `read` does; where files have the same name, their folders' are added."""
+    """Returns the mixes of several files, as `read` does; files of the same name get their folder's name in front."""
     stems = [pathlib.Path(model).stem for model in models]
-    found = []
+    mixes = []
     for model, stem in zip(models, stems, strict=True):
         folder = f"{pathlib.Path(model).absolute().parent.name}/" if stems.count(stem) > 1 else ""
-        found += [mix._replace(name=folder + mix.name) for mix in read(model)]
-    return found
+        mixes += [mix._replace(name=folder + mix.name) for mix in read(model)]
+    return mixes
 
 
 def read(model: str | os.PathLike) -> list[Mix]:
     """Returns the mixes of the ELMo layers in a `.keras` file, read without building the model.
 
     Raises:
-        InputError: if it is not such a file, or has no ELMo layer.
+        InputError: if the file is not a model saved by Keras, or has no ELMo layer.
     """
     try:
         with zipfile.ZipFile(model) as archive, archive.open(_WEIGHTS_FILE) as packed, h5py.File(packed, "r") as file:
-            found = _parameters(file)
+            stored = _parameters(file)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise InputError(str(model), "a model saved as .keras", reason(error)) from None
-    if not found:
-        raise InputError(str(model), "a model with an elmo_tf.ELMo layer", "none")
-    num_layers = len({layer for layer, _ in found})
+        raise InputError(str(model), f"not a model saved as .keras ({reason(error)})") from None
+    if not stored:
+        raise InputError(str(model), "the model has no elmo_tf.ELMo layer")
+    num_layers = len({layer for layer, _ in stored})
     mixes = []
-    for (layer, number), (parameters, gamma) in sorted(found.items()):
-        count = sum(other == layer for other, _ in found)
-        role = _ROLES.get(count, [str(one) for one in range(count)])[number]
+    for (layer, number), (parameters, gamma) in sorted(stored.items()):
+        count = sum(other == layer for other, _ in stored)
+        role = _ROLES.get(count, list(map(str, range(count))))[number]
         weights = np.exp(parameters - parameters.max())
         name = " ".join(filter(None, (pathlib.Path(model).stem, layer if num_layers > 1 else "", role)))
-        mixes.append(Mix(name, [round(float(one), 4) for one in weights / weights.sum()], float(gamma)))
+        mixes.append(Mix(name, [round(float(weight), 4) for weight in weights / weights.sum()], float(gamma)))
     return mixes
 
 
@@ -89,13 +89,13 @@ def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
 
 def _parameters(file: h5py.File) -> dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]:
     """Returns scalar parameters and gamma, by the layer's path in the file and the mix's number."""
-    found = {}
+    stored = {}
 
     def visit(name, item):
         match = _MIX.fullmatch(name)
         if match and isinstance(item, h5py.Group):
-            gamma, parameters = sorted((one[()] for one in item.values()), key=np.ndim)
-            found[match["layer"], int(match["number"] or 0)] = (parameters, gamma)
+            gamma, parameters = sorted((variable[()] for variable in item.values()), key=np.ndim)
+            stored[match["layer"], int(match["number"] or 0)] = (parameters, gamma)
 
     file.visititems(visit)
-    return found
+    return stored

@@ -24,9 +24,9 @@ from elmo_tf.text import tokenizers
 from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID
 
 MOST_SENTENCES = 1000
-_NEAREST = 5  # uses shown for one
+_NEAREST = 5  # uses shown for each use
 _LIKELIEST = 5  # words shown for a position
-_POSITIONS = 32  # whose probabilities of all words are in memory at once
+_POSITIONS = 32  # processed at once: the probabilities of all words at each are in memory
 
 
 def write(source: sources.Path, text: str | os.PathLike, word: str, output: str | os.PathLike) -> None:
@@ -34,12 +34,12 @@ def write(source: sources.Path, text: str | os.PathLike, word: str, output: str 
     lines = [line.text for line in numbered_lines.filled_lines(text)]
     template = importlib.resources.files("elmo_tf.probes").joinpath("look.html").read_text("utf-8")
     data = json.dumps(look(source, lines, word), ensure_ascii=False, separators=(",", ":"))
-    # No text can end the element that the data stands in.
+    # Escaped, no text can end the script element with the data.
     staging.write_file(output, template.replace("{{data}}", data.replace("<", "\\u003c")).encode())
 
 
 def look(source: sources.Path, texts: Sequence[str], word: str) -> dict[str, Any]:
-    """Returns what the page shows, as JSON has it.
+    """Returns the data of the page, as values for JSON.
 
     Args:
         source: the model, as for `elmo_tf.load`; without a softmax, there is no surprisal.
@@ -51,43 +51,45 @@ def look(source: sources.Path, texts: Sequence[str], word: str) -> dict[str, Any
     """
     if len(texts) > MOST_SENTENCES:
         raise InputError("text", f"{len(texts):,} sentences; a page shows at most {MOST_SENTENCES:,}")
-    found = sources.find(source)
-    sentences = [tokens for tokens in tokenizers.split([one.encode() for one in texts], found.tokenizer) if tokens]
+    model = sources.find(source)
+    sentences = [tokens for tokens in tokenizers.split([text.encode() for text in texts], model.tokenizer) if tokens]
     shown = [[token.decode(errors="replace") for token in tokens] for tokens in sentences]
-    places = [(n, place) for n, row in enumerate(shown) for place, one in enumerate(row) if one.lower() == word.lower()]
-    if len(places) < 2:
-        raise InputError("word", f"{word!r} has {len(places)} uses in the text; a page needs two")
-    layers = _layers(NumpyBiLM(found.config, found.weights()), sentences)
-    inner = [one[:, 1:-1] for one in layers]
-    vectors = np.stack([inner[n][:, place] for n, place in places], 1)
+    positions = [(n, position) for n, tokens in enumerate(shown) for position in range(len(tokens))]
+    uses = [(n, position) for n, position in positions if shown[n][position].lower() == word.lower()]
+    if len(uses) < 2:
+        raise InputError("word", f"{word!r} has {len(uses)} uses in the text; a page needs two")
+    layers = _layers(NumpyBiLM(model.config, model.weights()), sentences)
+    inner = [values[:, 1:-1] for values in layers]  # without <S> and </S>
+    vectors = np.stack([inner[n][:, position] for n, position in uses], 1)
     mean = np.concatenate(inner, 1).mean(1, dtype=np.float64)[:, None].astype(np.float32)
-    cosines = [_cosines(one - mean) for one in inner]
+    cosines = [_cosines(values - mean) for values in inner]
     page = {
         "word": word,
-        "model": found.name,
+        "model": model.name,
         "tokens": shown,
-        "uses": places,
-        "points": [_points(one).round(4).tolist() for one in vectors],
-        "nearest": [_nearest(one) for one in vectors],
+        "uses": uses,
+        "points": [_points(layer).round(4).tolist() for layer in vectors],
+        "nearest": [_nearest(layer) for layer in vectors],
         # Percent, above the diagonal, row by row.
         "cosines": [
-            [(100 * one[np.triu_indices(len(one), 1)]).round().astype(int).tolist() for one in row] for row in cosines
+            [(100 * layer[np.triu_indices(len(layer), 1)]).round().astype(int).tolist() for layer in matrices]
+            for matrices in cosines
         ],
     }
     try:
-        softmax = found.softmax()
-    except InputError:  # it has none
+        softmax = model.softmax()
+    except InputError:  # the model has no softmax
         return page
     return page | _surprisal(softmax, sentences, layers)
 
 
 def _layers(network: NumpyBiLM, sentences: Sequence[Sequence[bytes]]) -> list[np.ndarray]:
     """Returns each sentence's layers, float32 `(num_layers, tokens + 2, dim)`, with `<S>` and `</S>`."""
-    found: list[Any] = [None] * len(sentences)
+    outputs: list[Any] = [None] * len(sentences)
     for batch in batches([len(tokens) for tokens in sentences], BATCH_TOKENS):
         for n, layers in zip(batch, network.layers([sentences[n] for n in batch], boundaries=True), strict=True):
-            found[n] = layers
-    return found
+            outputs[n] = layers
+    return outputs
 
 
 def _points(vectors: np.ndarray) -> np.ndarray:
@@ -121,9 +123,9 @@ def _surprisal(softmax: Softmax, sentences: Sequence[Sequence[bytes]], layers: S
         ids, (forward, backward) = np.array(softmax.vocabulary.ids(tokens)), np.split(values[-1], 2, -1)
         outputs = np.stack([forward[:-2], backward[2:]])
         parts = [slice(start, start + _POSITIONS) for start in range(0, len(ids), _POSITIONS)]
-        found = [_predictions(softmax, outputs[:, part], ids[part]) for part in parts]
-        bits.append(np.concatenate([one for one, _ in found], 1).round(2).tolist())
-        likeliest.append(np.concatenate([one for _, one in found], 1).tolist())
+        surprisals, words = zip(*(_predictions(softmax, outputs[:, part], ids[part]) for part in parts), strict=True)
+        bits.append(np.concatenate(surprisals, 1).round(2).tolist())
+        likeliest.append(np.concatenate(words, 1).tolist())
         unknown.append(np.flatnonzero(ids == UNKNOWN_ID).tolist())
         if line.due():
             line.show(f"{len(bits):,} of {len(sentences):,} sentences")
@@ -139,8 +141,8 @@ def _predictions(softmax: Softmax, outputs: np.ndarray, ids: np.ndarray) -> tupl
     Both directions are combined as in `Embedder.fill`.
 
     Args:
-        outputs: float32 `(2, positions, dim)`, each direction's output that predicts the position.
-        ids: its token in the vocabulary.
+        outputs: float32 `(2, positions, dim)`, the output of each direction that predicts the position.
+        ids: int `(positions,)`, the tokens at the positions.
     """
     size, special = len(softmax.vocabulary), len(SPECIAL_TOKENS)
     rows = log_softmax(outputs.reshape(-1, outputs.shape[-1]), softmax.kernel, softmax.bias)

@@ -18,16 +18,16 @@ from elmo_tf.files.progress import ProgressLine
 from elmo_tf.text import tokenizers
 from elmo_tf.text.tokens import to_bytes
 
-# The mean is taken over the text's first tokens; this many bring its error to 1 % of a component's standard deviation.
+# Tokens over which the mean vector is taken: its error is then 1 % of a component's standard deviation.
 MEAN_TOKENS = 16_384
-_LINES_AT_ONCE = 256  # are split together
+_LINES_AT_ONCE = 256  # lines that are split together
 
 Line = tuple[int, Words]  # its number in the text, from 0, and its tokens
 Embedded = tuple[int, Words, np.ndarray]  # a line, and the vectors of its tokens
 
 
 class Use(NamedTuple):
-    """A word at one place of one sentence of the text."""
+    """A word at a position of a sentence of the text."""
 
     similarity: float  # cosine of its vector and the query's, both minus the mean of the text's vectors, -1 to 1
     line: int  # number of the line in the text, from 0
@@ -48,10 +48,10 @@ def search(
     """Returns the uses of words in a text that are most similar to the first use of a word in a sentence, best first.
 
     Args:
-        source: the model, as for `elmo_tf.load`, or found already.
+        source: the model, as for `elmo_tf.load`, or a `Source`.
         text: a file, plain or compressed, with one sentence per line; the model's tokenizer splits them.
         sentence: with `word` in it.
-        word: one token of the sentence.
+        word: a token of the sentence.
         layers: as for `encode`, but "all".
         count: the largest number of uses to return.
         same_word: whether to consider only uses of `word`.
@@ -60,36 +60,36 @@ def search(
     Raises:
         InputError: if the word is not in its sentence, there is no use in the text, or a file cannot be used.
     """
-    found = source if isinstance(source, sources.Source) else sources.find(source)
-    tokens, token = _query(sentence, word, found.tokenizer)
-    check_layers(layers, found.num_layers)
+    source = source if isinstance(source, sources.Source) else sources.find(source)
+    tokens, token = _query(sentence, word, source.tokenizer)
+    check_layers(layers, source.num_layers)
     if layers == "all":
         raise InputError("layers", "one vector per token: mix, top, average, sum or a layer's number", layers)
     progress = ProgressLine(at_once=False)
     only = token if same_word else None
-    lines = _lines(text, found.tokenizer, only, progress)
+    lines = _lines(text, source.tokenizer, only, progress)
     try:
-        first = list(itertools.islice(lines, 1))  # before the model is loaded, which takes seconds
-        model = Embedder(found, engine=engine)
+        first = list(itertools.islice(lines, 1))  # reports a wrong text before the model loads, which takes seconds
+        model = Embedder(source, engine=engine)
         ((_, vectors),) = model.embed([tokens], layers)
         embedded = _embed(itertools.chain(first, lines), layers, model)
         uses = nearest_uses(tokens, vectors[tokens.index(token)], embedded, count, only)
     finally:
         progress.clear()
-    wanted = f"line with the word {_shown(token)!r}" if same_word else "sentence"
-    return numbered_lines.require_some(uses, text, f"{wanted}, other than the one given")
+    kind = f"other line with the word {_shown(token)!r}" if same_word else "sentence other than the given one"
+    return numbered_lines.require_some(uses, text, kind)
 
 
 def nearest_uses(
     sentence: Words, target: np.ndarray, embedded: Iterable[Embedded], count: int = 10, only: bytes | None = None
 ) -> list[Use]:
-    """Returns the uses most similar to a target, best first, at most one in each distinct sentence.
+    """Returns the uses most similar to a target, best first, with a single use per distinct sentence.
 
     The mean vector of the first `MEAN_TOKENS` tokens is subtracted from all vectors: their common component carries no
     information about a use, and makes all cosines nearly equal. Memory does not grow with the text.
 
     Args:
-        sentence: the target's own, which is skipped wherever it occurs.
+        sentence: the target's sentence, which is skipped wherever it occurs.
         target: float32 `(dim,)`.
         embedded: the text: each line's number, its tokens and their vectors `(tokens, dim)`; only lines with tokens.
         count: the largest number of uses to return.
@@ -114,10 +114,10 @@ def nearest_uses(
         if similarity == -np.inf or (len(best) == count and similarity <= best[-1].similarity):
             continue
         use = Use(similarity, line, list(map(_shown, words)), position)
-        bisect.insort(best, use, key=lambda one: (-one.similarity, one.line))
+        bisect.insort(best, use, key=lambda other: (-other.similarity, other.line))
         known.add(tuple(words))
-        for gone in best[count:]:
-            known.discard(tuple(word.encode() for word in gone.sentence))
+        for dropped in best[count:]:
+            known.discard(tuple(word.encode() for word in dropped.sentence))
         del best[count:]
     return best
 
@@ -141,8 +141,8 @@ def nearest_words(path: str | os.PathLike, word: str, count: int = 10) -> list[t
     own = word if word in known else word.lower()
     target = known[own]
     others = ((name, vector) for name, vector in iterate_word_vectors(path) if name != own)
-    found = ((name, float(_cosines(vector[None], target)[0])) for name, vector in others)
-    return heapq.nlargest(count, found, key=lambda one: one[1])
+    cosines = ((name, float(_cosines(vector[None], target)[0])) for name, vector in others)
+    return heapq.nlargest(count, cosines, key=lambda pair: pair[1])
 
 
 def as_table(uses: list[Use]) -> str:
@@ -160,13 +160,14 @@ def _shown(word: bytes) -> str:
 
 
 def _query(sentence: str | bytes, word: str | bytes, tokenizer: str) -> tuple[list[bytes], bytes]:
-    """Returns the tokens of a sentence, and the word as one of them."""
+    """Returns the tokens of a sentence, and the word as a token."""
     given = [to_bytes(sentence, "sentence"), to_bytes(word, "word")]
     tokens, parts = tokenizers.split(given, tokenizer)
     if len(parts) > 1:
         raise InputError("word", f"the tokenizer {tokenizer} splits it: {_shown(b' '.join(parts))!r}")
     if not parts or parts[0] not in tokens:
-        raise InputError("sentence", f"the word {_shown(given[1])!r} in it", repr(_shown(b" ".join(tokens))))
+        shown = _shown(b" ".join(tokens))
+        raise InputError("sentence", f"it does not contain the word {_shown(given[1])!r}: {shown!r}")
     return tokens, parts[0]
 
 
@@ -185,12 +186,12 @@ def _lines(text: str | os.PathLike, tokenizer: str, word: bytes | None, progress
 def _embed(lines: Iterator[Line], layers: Layers, model: Embedder) -> Iterator[Embedded]:
     """Yields lines with their vectors, which are computed for many lines at a time."""
     while group := list(_some(lines)):
-        for place, vectors in model.embed([words for _, words in group], layers):
-            yield *group[place], vectors
+        for number, vectors in model.embed([words for _, words in group], layers):
+            yield *group[number], vectors
 
 
 def _some(lines: Iterator[Any]) -> Iterator[Any]:
-    """Yields the next lines, up to the one that completes `MEAN_TOKENS` tokens."""
+    """Yields the next lines until they have `MEAN_TOKENS` tokens together."""
     num_tokens = 0
     for line in lines:
         yield line

@@ -18,14 +18,14 @@ from elmo_tf.probes import vectors
 from elmo_tf.probes.results import Results, Row
 
 _MIX_EPOCHS, _MIX_BATCH_SIZE, _MIX_RATE = 3, 256, 1e-3
-_MAX_ITERATIONS = 200  # of L-BFGS; more gain less than 0.1 %
+_MAX_ITERATIONS = 200  # of L-BFGS; further iterations gain less than 0.1 %
 
 
 def probe(source: vectors.Source, train: list[Tagged], test: list[Tagged], seed: int = 0) -> Results:
     """Returns the accuracy on `test` of logistic regressions trained on single tokens' vectors.
 
-    There is one regression for each layer and one for the mix, whose scalar parameters are first learned together with
-    a linear classifier, by gradient descent on the same tokens. The baseline is the most frequent tag of each word.
+    Each layer has a regression, and so has the mix, whose scalar parameters are first learned together with a linear
+    classifier, by gradient descent on the same tokens. The baseline is the most frequent tag of each word.
 
     Raises:
         InputError: if `train` has fewer than two tags.
@@ -34,18 +34,23 @@ def probe(source: vectors.Source, train: list[Tagged], test: list[Tagged], seed:
     if len(tags) < 2:
         raise InputError("train", "at least two different tags", tags)
     numbers = {tag: number for number, tag in enumerate(tags)}
-    answers = [np.array([numbers.get(tag, -1) for one in part for tag in one.labels]) for part in (train, test)]
+    answers = [
+        np.array([numbers.get(tag, -1) for sentence in part for tag in sentence.labels]) for part in (train, test)
+    ]
     tokens = [[sentence.tokens for sentence in part] for part in (train, test)]
-    layers = [vectors.embed(source, part, [[(n, n + 1) for n in range(len(one))] for one in part]) for part in tokens]
+    spans = [[[(n, n + 1) for n in range(len(sentence))] for sentence in part] for part in tokens]
+    layers = [vectors.embed(source, *part) for part in zip(tokens, spans, strict=True)]
 
     def scores(features: list[np.ndarray]) -> dict[str, float]:
         return {"accuracy": float(np.mean(classify(*features, answers[0]) == answers[1]))}
 
     rows = [Row("most frequent tag", "baseline", {"accuracy": _most_frequent(train, test)})]
     for number in range(layers[0].shape[1]):
-        rows.append(Row(f"layer {number}", "layer", scores([one[:, number].astype(np.float32) for one in layers])))
+        rows.append(
+            Row(f"layer {number}", "layer", scores([values[:, number].astype(np.float32) for values in layers]))
+        )
     weights = _learned_weights(layers[0], answers[0], len(tags), seed)
-    mixed = [np.einsum("j,njd->nd", weights.astype(np.float32), one, dtype=np.float32) for one in layers]
+    mixed = [np.einsum("j,njd->nd", weights.astype(np.float32), values, dtype=np.float32) for values in layers]
     rows.append(Row("mix", "mix", scores(mixed)))
     details = {
         "train_tokens": len(answers[0]),
@@ -65,7 +70,7 @@ def classify(train: np.ndarray, test: np.ndarray, answers: np.ndarray) -> np.nda
     """
     scaler = sklearn.preprocessing.StandardScaler(copy=False).fit(train)
     model = sklearn.linear_model.LogisticRegression(max_iter=_MAX_ITERATIONS, tol=1e-3)
-    # One thread: if another program uses a core, several threads wait ten times as long as they compute.
+    # A single thread: if another program uses a core, several threads wait ten times as long as they compute.
     with warnings.catch_warnings(), threadpoolctl.threadpool_limits(1):
         warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)  # see _MAX_ITERATIONS
         model.fit(scaler.transform(train), answers)
@@ -73,7 +78,7 @@ def classify(train: np.ndarray, test: np.ndarray, answers: np.ndarray) -> np.nda
 
 
 class _Rows(keras.layers.Layer):
-    """Rows of a float16 array by number, as float32; converts one batch at a time."""
+    """Rows of a float16 array by number, as float32; converts a batch at a time."""
 
     def __init__(self, array: np.ndarray):
         super().__init__()
@@ -103,7 +108,10 @@ def _learned_weights(layers: np.ndarray, answers: np.ndarray, num_tags: int, see
 
 def _most_frequent(train: list[Tagged], test: list[Tagged]) -> float:
     """Returns the accuracy of each word's most frequent tag in `train`; new words get the most frequent tag of all."""
-    pairs = [[pair for one in part for pair in zip(one.tokens, one.labels, strict=True)] for part in (train, test)]
+    pairs = [
+        [pair for sentence in part for pair in zip(sentence.tokens, sentence.labels, strict=True)]
+        for part in (train, test)
+    ]
     counts = collections.defaultdict(collections.Counter)
     for token, tag in pairs[0]:
         counts[token][tag] += 1

@@ -1,4 +1,4 @@
-"""The uses of one word as points in TensorBoard's projector, labeled with their senses, or else their sentences."""
+"""The uses of a word as points in TensorBoard's projector, labeled with their senses, or else their sentences."""
 
 import os
 
@@ -16,7 +16,7 @@ _CONFIG_FILE = "projector_config.pbtxt"  # the name that TensorBoard looks for
 _LABELS_FILE = "uses.tsv"
 
 
-# A word in its sentence's tokens.
+# The tokens of a sentence, and a use in it.
 InSentence = tuple[list[str], Use]
 
 
@@ -37,10 +37,10 @@ def uses_of(sentences: list[SenseSentence], word: str) -> list[InSentence]:
         InputError: if there are fewer than two.
     """
     pairs = [(sentence.tokens, use) for sentence in sentences for use in sentence.uses]
-    found = [(tokens, use) for tokens, use in pairs if word in (use.lemma, use.lemma.partition("%")[0])]
-    if len(found) < 2:
-        raise InputError("word", "a word with at least two uses", f"{len(found)} of {word!r}")
-    return found
+    uses = [(tokens, use) for tokens, use in pairs if word in (use.lemma, use.lemma.partition("%")[0])]
+    if len(uses) < 2:
+        raise InputError("word", f"too few uses of {word!r}: {len(uses)}; the projector needs at least two")
+    return uses
 
 
 def write(source: str | os.PathLike, uses: list[InSentence], logdir: str | os.PathLike) -> None:
@@ -55,8 +55,8 @@ def write(source: str | os.PathLike, uses: list[InSentence], logdir: str | os.Pa
     points["average"] = layers.mean(1, dtype=np.float32)
     config = projector.ProjectorConfig()
     with staging.new_folder(logdir) as folder:
-        # The projector labels points by the first column, and expects a header above two columns, but not above one.
-        rows = [_shown(*one) for one in uses]
+        # The projector labels points by the first column. It expects a header above two columns, but not above one.
+        rows = [_shown(tokens, use) for tokens, use in uses]
         if uses[0][1].sense:
             rows = ["sense\tsentence", *(f"{use.sense}\t{row}" for (_, use), row in zip(uses, rows, strict=True))]
         (folder / _LABELS_FILE).write_text("".join(f"{row}\n" for row in rows), "utf-8")

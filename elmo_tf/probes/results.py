@@ -15,7 +15,7 @@ _COLORS = {"baseline": "0.7", "layer": "tab:blue", "mix": "tab:orange"}
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One way to solve the task, and its scores."""
+    """A way to solve the task, and its scores."""
 
     name: str
     kind: str  # "baseline", "layer" or "mix"
@@ -24,7 +24,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Results:
-    """What a probe found."""
+    """The results of a probe."""
 
     title: str  # the task
     rows: list[Row]  # in the order in which they are shown
@@ -37,7 +37,7 @@ class Results:
         width = max(len(row.name) for row in self.rows)
         lines = [f"{self.title:{width}}" + "".join(f"  {measure:>12}" for measure in measures)]
         for row in self.rows:
-            lines.append(f"{row.name:{width}}" + "".join(f"  {row.scores[one]:12.1%}" for one in measures))
+            lines.append(f"{row.name:{width}}" + "".join(f"  {row.scores[measure]:12.1%}" for measure in measures))
         numbers = [(name, value) for name, value in self.details.items() if isinstance(value, int | float)]
         return "\n".join([*lines, "  ".join(f"{name} {value:,}" for name, value in numbers)])
 

@@ -12,7 +12,7 @@ from elmo_tf.files.progress import ProgressLine
 
 
 class Model(Protocol):
-    """Any model that gives each token a vector of each layer; an `Embedder` is one."""
+    """Any model that gives each token a vector of each layer; an `Embedder` is such a model."""
 
     def embed(self, sentences: Sequence[Sequence[bytes]]) -> Iterable[tuple[int, np.ndarray]]:
         """Yields the number and the layers, float32 `(layers, tokens, dim)`, of each sentence that is not empty."""
@@ -25,22 +25,23 @@ Source = str | os.PathLike | Model
 def embed(source: Source, sentences: Sequence[Sequence[str]], spans: Sequence[Sequence[tuple[int, int]]]) -> np.ndarray:
     """Returns the layers of each sentence's spans, as means of their tokens: float16 `(spans, num_layers, dim)`.
 
-    A span is its first token and the one after its last. float16 is exact to 0.05 %, enough for probes.
+    A span is its first token and the token after its last. float16 is exact to 0.05 %, enough for probes.
     """
     model = Embedder(sources.find(source)) if isinstance(source, str | os.PathLike) else source
-    firsts = np.cumsum([0, *(len(one) for one in spans)])
-    found = np.zeros((0, 0, 0), np.float16)
-    # Sentences without spans are left empty, which the model skips.
-    asked = [[token.encode() for token in tokens] if one else [] for tokens, one in zip(sentences, spans, strict=True)]
+    firsts = np.cumsum([0, *map(len, spans)])
+    means = np.zeros((0, 0, 0), np.float16)
+    # The model skips empty sentences, so those without spans cost nothing.
+    needed = [sentence if chosen else [] for sentence, chosen in zip(sentences, spans, strict=True)]
+    encoded = [[token.encode() for token in sentence] for sentence in needed]
     line = ProgressLine(at_once=False)
-    done, total = 0, sum(map(len, asked))
-    for number, layers in model.embed(asked):
-        if not len(found):
-            found = np.zeros((firsts[-1], *layers.shape[::2]), np.float16)
-        for place, (start, end) in enumerate(spans[number], firsts[number]):
-            found[place] = layers[:, start:end].mean(1)
-        done += len(asked[number])
+    done, total = 0, sum(map(len, encoded))
+    for number, layers in model.embed(encoded):
+        if not len(means):
+            means = np.zeros((firsts[-1], *layers.shape[::2]), np.float16)
+        for row, (start, end) in enumerate(spans[number], firsts[number]):
+            means[row] = layers[:, start:end].mean(1)
+        done += len(encoded[number])
         if line.due():
             line.show(f"embedded {done:,} of {total:,} tokens")
     line.clear()
-    return found
+    return means

@@ -47,11 +47,11 @@ def probe(
     Raises:
         InputError: if either has no word with a sense.
     """
-    answers = [np.array([use.sense for one in part for use in one.uses]) for part in (train, test)]
-    lemmas = [[use.lemma for one in part for use in one.uses] for part in (train, test)]
-    for parameter, found in zip(("train", "test"), answers, strict=True):
-        if not len(found):
-            raise InputError(parameter, "words with senses", "none")
+    answers = [np.array([use.sense for sentence in part for use in sentence.uses]) for part in (train, test)]
+    lemmas = [[use.lemma for sentence in part for use in sentence.uses] for part in (train, test)]
+    for parameter, senses_used in zip(("train", "test"), answers, strict=True):
+        if not len(senses_used):
+            raise InputError(parameter, "it has no words with senses")
     in_training = _senses(lemmas[0], answers[0])
     senses = {lemma: [sense] for lemma, sense in (first_senses or {}).items()} | in_training
     usual = np.array([next(iter(senses.get(lemma, [_UNKNOWN]))) for lemma in lemmas[1]])
@@ -63,13 +63,14 @@ def probe(
         first = np.array([first_senses.get(lemma, _UNKNOWN) for lemma in lemmas[1]])
         rows.append(Row("first sense", "baseline", _scores(gold, first, ambiguous)))
     for number in range(layers[0].shape[1]):
-        found = _nearest([one[:, number].astype(np.float32) for one in layers], answers[0], lemmas[1], senses)
-        rows.append(Row(f"layer {number}", "layer", _scores(gold, found, ambiguous)))
-    averages = [one.mean(1, dtype=np.float32) for one in layers]
-    centered = [one - averages[0].mean(0) for one in averages]  # the mean of all training uses
+        layer = [values[:, number].astype(np.float32) for values in layers]
+        predicted = _nearest(layer, answers[0], lemmas[1], senses)
+        rows.append(Row(f"layer {number}", "layer", _scores(gold, predicted, ambiguous)))
+    averages = [values.mean(1, dtype=np.float32) for values in layers]
+    centered = [average - averages[0].mean(0) for average in averages]  # minus the mean of all training uses
     for name, mixed in (("average", averages), ("average minus mean", centered)):
-        found = _nearest(mixed, answers[0], lemmas[1], senses)
-        rows.append(Row(name, "mix", _scores(gold, found, ambiguous)))
+        predicted = _nearest(mixed, answers[0], lemmas[1], senses)
+        rows.append(Row(name, "mix", _scores(gold, predicted, ambiguous)))
     details = {
         "train_uses": len(answers[0]),
         "test_uses": len(answers[1]),
@@ -81,11 +82,11 @@ def probe(
 
 def f1(vectors: Sequence[np.ndarray], parts: Sequence[list[SenseSentence]]) -> float:
     """Returns the F1 as `probe` does, given the vectors of all uses in training and in test, float32 `(uses, dim)`."""
-    answers = [np.array([use.sense for one in part for use in one.uses]) for part in parts]
-    lemmas = [[use.lemma for one in part for use in one.uses] for part in parts]
-    found = _nearest(list(vectors), answers[0], lemmas[1], _senses(lemmas[0], answers[0]))
+    answers = [np.array([use.sense for sentence in part for use in sentence.uses]) for part in parts]
+    lemmas = [[use.lemma for sentence in part for use in sentence.uses] for part in parts]
+    predicted = _nearest(list(vectors), answers[0], lemmas[1], _senses(lemmas[0], answers[0]))
     gold = [(use.sense, *use.others) for sentence in parts[1] for use in sentence.uses]
-    return _scores(gold, found, np.ones(len(found), bool))["F1"]
+    return _scores(gold, predicted, np.ones(len(predicted), bool))["F1"]
 
 
 def _embed(source: vectors.Source, sentences: list[SenseSentence]) -> np.ndarray:
@@ -94,11 +95,11 @@ def _embed(source: vectors.Source, sentences: list[SenseSentence]) -> np.ndarray
 
 
 def _senses(lemmas: list[str], answers: np.ndarray) -> dict[str, list[str]]:
-    """Returns the senses of each lemma, the most frequent first, equally frequent ones by their first use."""
+    """Returns the senses of each lemma, the most frequent first, ties in the order of their first use."""
     counts = collections.defaultdict(collections.Counter)
     for lemma, sense in zip(lemmas, answers, strict=True):
         counts[lemma][str(sense)] += 1
-    return {lemma: [sense for sense, _ in found.most_common()] for lemma, found in counts.items()}
+    return {lemma: [sense for sense, _ in uses.most_common()] for lemma, uses in counts.items()}
 
 
 def _nearest(
@@ -106,35 +107,35 @@ def _nearest(
 ) -> np.ndarray:
     """Returns for each test use the sense whose average training vector has the largest cosine with it.
 
-    If several senses are equally near, as for one form without context, the most frequent is taken. `layers` are the
+    If several senses are equally near, as for a form without context, the most frequent is taken. `layers` are the
     vectors in training and test, float32 `(uses, dim)`; `lemmas` are those of the test uses; `senses` are each lemma's
     senses in training, or else its first in the dictionary.
     """
-    names, places = np.unique(train_answers, return_inverse=True)
+    names, indices = np.unique(train_answers, return_inverse=True)
     averages = np.zeros((len(names), layers[0].shape[1]))
-    np.add.at(averages, places, layers[0])  # sums will do: only the direction counts
+    np.add.at(averages, indices, layers[0])  # sums instead of means: only the direction matters
     averages /= np.linalg.norm(averages, axis=1, keepdims=True) + np.finfo(np.float32).tiny
     numbers = {str(name): number for number, name in enumerate(names)}
-    found = []
+    predicted = []
     for lemma, vector in zip(lemmas, layers[1], strict=True):
         candidates = senses.get(lemma, [_UNKNOWN])
         if len(candidates) > 1:
             similarities = averages[[numbers[sense] for sense in candidates]] @ vector
             near = similarities >= similarities.max() - _TIE * np.linalg.norm(vector)
             candidates = [candidates[int(near.argmax())]]
-        found.append(candidates[0])
-    return np.array(found)
+        predicted.append(candidates[0])
+    return np.array(predicted)
 
 
-def _scores(gold: Sequence[Sequence[str]], found: np.ndarray, ambiguous: np.ndarray) -> dict[str, float]:
-    """Returns the micro F1 of all uses and of the ambiguous ones; no answer counts neither as right nor as wrong.
+def _scores(gold: Sequence[Sequence[str]], predicted: np.ndarray, ambiguous: np.ndarray) -> dict[str, float]:
+    """Returns the micro F1 of all uses and of the ambiguous uses; a missing answer lowers recall alone.
 
     `gold` are the senses of each use, any of which is right.
     """
-    is_right = np.array([sense in senses for sense, senses in zip(found.tolist(), gold, strict=True)], bool)
+    is_right = np.array([sense in senses for sense, senses in zip(predicted.tolist(), gold, strict=True)], bool)
 
     def f1(chosen: np.ndarray) -> float:
-        right, answered = is_right[chosen], found[chosen] != _UNKNOWN
+        right, answered = is_right[chosen], predicted[chosen] != _UNKNOWN
         return float(2 * right.sum() / (answered.sum() + len(right))) if len(right) else 0.0
 
     return {"F1": f1(np.ones_like(ambiguous)), "ambiguous F1": f1(ambiguous)}

@@ -27,7 +27,7 @@ from elmo_tf.tasks.token_vectors import Tokens, TokenVectors
 # The most tokens of a training paragraph: memory grows with their square. No paragraph of SQuAD has over 1,000.
 _LONGEST_TRAINED = 1024
 _FAR = -1e9  # below any score
-_IMPOSSIBLE = "questions without an answer"  # what a network has learned that has a score for them
+_IMPOSSIBLE = "questions without an answer"  # the label of a network that scores "no answer"
 _NO_ANSWER_UNITS = 80  # of the hidden layer before that score [D]
 
 _log = logging.getLogger("elmo_tf")
@@ -57,11 +57,11 @@ class Found(NamedTuple):
     first: Any
     last: Any
     probability: Any
-    no_answer: Any = 0.0  # the probability that there is none
+    no_answer: Any = 0.0  # the probability that the question has no answer
 
 
 class Task(System):
-    """Finds the answer to a question in a paragraph, which is one sequence [D]."""
+    """Finds the answer to a question in a paragraph. The paragraph is a single sequence [D]."""
 
     name = "answers"
     metric = "f1"
@@ -104,15 +104,15 @@ class Task(System):
         return question
 
     def examples(self, items: Sequence[Question], training: bool) -> list[Question]:
-        kept = [one for one in items if not training or len(one.paragraph.words) <= _LONGEST_TRAINED]
+        kept = [question for question in items if not training or len(question.paragraph.words) <= _LONGEST_TRAINED]
         if len(kept) < len(items):
             message = "warning: questions about paragraphs of more than %d tokens are not trained on: %d of %d"
             _log.warning(message, _LONGEST_TRAINED, len(items) - len(kept), len(items))
         return kept
 
     def labels_of(self, examples: Sequence[Question]) -> list[str]:
-        """Returns `[_IMPOSSIBLE]` if some of the questions have no answer."""
-        return [_IMPOSSIBLE] if any(one.is_impossible for one in examples) else []
+        """Returns `[_IMPOSSIBLE]` if some questions have no answer, else `[]`."""
+        return [_IMPOSSIBLE] if any(question.is_impossible for question in examples) else []
 
     def texts(self, example: Question) -> list[Tokens]:
         return [example.paragraph.tokens, example.tokens]
@@ -122,7 +122,7 @@ class Task(System):
         units = own.baseline_units if vectors.elmo is None else own.units
 
         def dropout(hidden: keras.KerasTensor) -> keras.KerasTensor:
-            """Applies variational dropout: one mask for all tokens."""
+            """Applies variational dropout: all tokens share a mask."""
             return keras.layers.SpatialDropout1D(own.dropout_rate)(hidden)
 
         inputs = {name: keras.Input((None,), dtype="string", name=name) for name in self.token_inputs}
@@ -141,26 +141,27 @@ class Task(System):
         of_start = _bigru(units)(refined)
         of_end = _bigru(units)(keras.layers.Concatenate()([refined, of_start]))
         real = TokenMask()(inputs["paragraph"])
-        outputs = {name: _scores(one, real, name) for name, one in (("start", of_start), ("end", of_end))}
+        sides = {"start": of_start, "end": of_end}
+        outputs = {name: _scores(states, real, name) for name, states in sides.items()}
         if self.labels:
-            outputs["none"] = _no_answer_score(outputs, {"start": of_start, "end": of_end})
+            outputs["none"] = _no_answer_score(outputs, sides)
         return keras.Model(inputs, outputs)
 
     def targets(self, examples: Sequence[Question]) -> dict[str, np.ndarray]:
-        shape = (len(examples), max(len(one.paragraph.words) for one in examples))
-        found = {name: np.zeros(shape, bool) for name in ("start", "end")}
-        for row, one in enumerate(examples):
-            for answer in one.answers:
-                first, last = one.paragraph.covering(answer)
-                found["start"][row, first] = found["end"][row, last] = True
+        shape = (len(examples), max(len(question.paragraph.words) for question in examples))
+        targets = {name: np.zeros(shape, bool) for name in ("start", "end")}
+        for row, question in enumerate(examples):
+            for answer in question.answers:
+                first, last = question.paragraph.covering(answer)
+                targets["start"][row, first] = targets["end"][row, last] = True
         if self.labels:
-            found["none"] = np.array([one.is_impossible for one in examples])
-        return found
+            targets["none"] = np.array([question.is_impossible for question in examples])
+        return targets
 
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
         """Returns the mean of -log p(start) - log p(end), with the probabilities of several answers added up [D].
 
-        That there is no answer competes with each start and with each end.
+        "No answer" competes with each start and with each end.
         """
         losses = []
         for name in ("start", "end"):
@@ -174,16 +175,16 @@ class Task(System):
 
     def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
         longest, none = self.recipe.network.longest_answer, outputs.get("none")
-        found = best_spans(outputs["start"], outputs["end"], longest, none)._asdict()
+        answers = best_spans(outputs["start"], outputs["end"], longest, none)._asdict()
         if none is None:
-            del found["no_answer"]
-        return found
+            del answers["no_answer"]
+        return answers
 
     def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
-        """As `decode`; that there is no answer competes with each start and with each end."""
+        """As `decode`; "no answer" competes with each start and with each end."""
         names = ["none"] if self.labels else []
         start, end = (
-            mean_log_probabilities([tf.concat([one[name] for name in (side, *names)], 1) for one in outputs])
+            mean_log_probabilities([tf.concat([scores[name] for name in (side, *names)], 1) for scores in outputs])
             for side in ("start", "end")
         )
         together = {"start": start, "end": end}
@@ -197,25 +198,24 @@ class Task(System):
         return [Found(*row) for row in zip(*columns, strict=True)]
 
     def scores(self, examples: Sequence[Question], predictions: Sequence[Found]) -> dict[str, float]:
-        gold = [[answer.text for answer in one.answers] for one in examples]
-        found = [one.paragraph.text_of(*span[:2]).text for one, span in zip(examples, predictions, strict=True)]
+        gold = dict(enumerate([answer.text for answer in question.answers] for question in examples))
+        pairs = zip(examples, predictions, strict=True)
+        predicted = dict(enumerate(question.paragraph.text_of(*span[:2]).text for question, span in pairs))
         by_characters = self.notes(examples)["unit"] == "characters"
         if not self.labels_of(examples) and not self.labels:
-            return squad_eval.score(dict(enumerate(gold)), dict(enumerate(found)), by_characters)
+            return squad_eval.score(gold, predicted, by_characters)
         no_answer = {number: span.no_answer for number, span in enumerate(predictions)}
-        return squad_eval.score_with_unanswerable(
-            dict(enumerate(gold)), dict(enumerate(found)), no_answer, by_characters
-        )
+        return squad_eval.score_with_unanswerable(gold, predicted, no_answer, by_characters)
 
     def notes(self, examples: Sequence[Question]) -> dict[str, str]:
-        """Returns of what F1 is, by the text: `words`, or `characters` where no spaces separate words."""
-        text = "".join({one.paragraph.text for one in examples})
+        """Returns the unit of F1: `words`, or `characters` where no spaces separate words."""
+        text = "".join({question.paragraph.text for question in examples})
         return {"unit": "characters" if cmrc_eval.is_without_spaces(text) else "words"}
 
     def to_json(self, example: Question, prediction: Found) -> dict[str, Any]:
         text, start = example.paragraph.text_of(prediction.first, prediction.last)
         named = {} if example.id is None else {"id": example.id}
-        found = {
+        answer = {
             "question": example.text,
             "answer": text,
             "start": start,
@@ -223,18 +223,18 @@ class Task(System):
             "probability": round(prediction.probability, 4),
         }
         if self.labels:
-            found["no_answer"] = round(prediction.no_answer, 4)
+            answer["no_answer"] = round(prediction.no_answer, 4)
             if prediction.no_answer > squad_eval.NO_ANSWER_THRESHOLD:
-                found |= {"answer": "", "start": None, "end": None}
-        return named | found
+                answer |= {"answer": "", "start": None, "end": None}
+        return named | answer
 
 
 def best_spans(start: tf.Tensor, end: tf.Tensor, most: int, none: tf.Tensor | None = None) -> Found:
     """Returns each row's span of up to `most` tokens with the highest score: in a tie the shortest, then the first.
 
     `start` and `end`, float `(batch, time)`, are the scores of each token as the first and the last of an answer, far
-    below all others at padding; `none`, float `(batch, 1)`, takes the place of both where there is no answer. The
-    results are int32 `(batch,)`, and float64 for the probabilities.
+    below all others at padding. `none`, float `(batch, 1)`, replaces both scores where there is no answer. The results
+    are int32 `(batch,)`, and float64 for the probabilities.
     """
     start, time = tf.cast(start, tf.float64), tf.shape(start)[1]
     behind = tf.pad(tf.cast(end, tf.float64), ((0, 0), (0, most - 1)), constant_values=-np.inf)
@@ -251,11 +251,11 @@ def best_spans(start: tf.Tensor, end: tf.Tensor, most: int, none: tf.Tensor | No
 
 
 def _no_answer_score(scores: dict[str, keras.KerasTensor], hidden: dict[str, keras.KerasTensor]) -> keras.KerasTensor:
-    """Returns the score of there being no answer, float32 `(batch, 1)`: of the likeliest starts and ends [D]."""
+    """Returns the score of "no answer", float32 `(batch, 1)`, from the likeliest starts and ends [D]."""
     pooled = []
-    for name, one in hidden.items():
+    for name, states in hidden.items():
         weights = keras.layers.Softmax()(scores[name])
-        pooled.append(keras.layers.Dot((1, 1))([weights, one]))
+        pooled.append(keras.layers.Dot((1, 1))([weights, states]))
     joined = keras.layers.Dense(_NO_ANSWER_UNITS, "relu")(keras.layers.Concatenate()(pooled))
     return keras.layers.Dense(1, name="none")(joined)
 
@@ -271,5 +271,5 @@ def _bigru(units: Positive) -> keras.layers.Layer:
 def _scores(hidden: keras.KerasTensor, real: keras.KerasTensor, name: str) -> keras.KerasTensor:
     """Returns a score for each token, float32 `(batch, time)`, far below all others at padding."""
     # A bias, the same for all tokens, would have no effect.
-    found = keras.ops.squeeze(keras.layers.Dense(1, use_bias=False, name=name)(hidden), -1)
-    return keras.ops.where(real, found, _FAR)
+    scores = keras.ops.squeeze(keras.layers.Dense(1, use_bias=False, name=name)(hidden), -1)
+    return keras.ops.where(real, scores, _FAR)

@@ -10,7 +10,7 @@ from elmo_tf.tasks.system import Example, System
 
 _POOL = 50  # batches' worth of examples that are sorted by length together
 _TRAINING_TOKENS = 16384  # most positions of a training batch, padding included, unless one example has more
-_PREDICTION_TOKENS = 4096  # the same for prediction
+_PREDICTION_TOKENS = 4096  # most positions of a prediction batch
 
 
 def length(system: System, example: Example) -> int:
@@ -24,18 +24,18 @@ def training_batches(
     """Returns the indices of the examples of each batch, in an order that depends on the seed.
 
     A batch of long examples has fewer than `batch_size`, so the number of batches depends on the order, too. With
-    `count`, batches are split or joined until there are as many: Keras expects an equal number in each epoch.
+    `count`, batches are split or joined until there are `count`: Keras expects the same number in each epoch.
     """
     random = np.random.default_rng(seed)
     order = random.permutation(len(lengths))
     size = _POOL * batch_size
-    found = []
+    batches = []
     for start in range(0, len(order), size):
         pool = sorted(order[start : start + size].tolist(), key=lengths.__getitem__)
-        found += _cut(pool, lengths, batch_size, _TRAINING_TOKENS)
+        batches += _cut(pool, lengths, batch_size, _TRAINING_TOKENS)
     if count is not None:
-        found = _as_many(found, count, lengths)
-    return [found[number] for number in random.permutation(len(found))]
+        batches = _as_many(batches, count, lengths)
+    return [batches[number] for number in random.permutation(len(batches))]
 
 
 def prediction_batches(lengths: Sequence[int], most: int) -> list[list[int]]:
@@ -63,7 +63,7 @@ def training_data(system: System, examples: Sequence[Example], first: int) -> tu
 
 
 def _as_many(batches: list[list[int]], count: int, lengths: Sequence[int]) -> list[list[int]]:
-    """Returns `count` batches: the largest are halved, or the smallest joined."""
+    """Returns `count` batches: halves the largest, or joins the two smallest, as often as needed."""
 
     def positions(batch: list[int]) -> int:
         return len(batch) * max(lengths[index] for index in batch)
@@ -75,16 +75,16 @@ def _as_many(batches: list[list[int]], count: int, lengths: Sequence[int]) -> li
         half = len(largest) // 2
         batches += [largest[:half], largest[half:]]
     while len(batches) > count:
-        one, other = sorted(batches, key=positions)[:2]
-        batches = [batch for batch in batches if batch not in (one, other)] + [one + other]
+        smallest, second = sorted(batches, key=positions)[:2]
+        batches = [batch for batch in batches if batch not in (smallest, second)] + [smallest + second]
     return batches
 
 
 def _cut(order: list[int], lengths: Sequence[int], most: int, most_tokens: int) -> list[list[int]]:
     """Cuts an order by ascending length into batches."""
-    found: list[list[int]] = []
+    batches: list[list[int]] = []
     for index in order:
-        if not found or len(found[-1]) == most or lengths[index] * (len(found[-1]) + 1) > most_tokens:
-            found.append([])
-        found[-1].append(index)
-    return found
+        if not batches or len(batches[-1]) == most or lengths[index] * (len(batches[-1]) + 1) > most_tokens:
+            batches.append([])
+        batches[-1].append(index)
+    return batches

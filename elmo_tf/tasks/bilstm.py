@@ -6,7 +6,7 @@ import keras
 class BiLSTM:
     """Layers of a functional model: variational dropout of the input, then an LSTM in each direction.
 
-    Variational dropout has one mask for all tokens of a sentence. `penalty` is the L2 penalty of the weights without
+    In variational dropout, all tokens of a sentence share a mask. `penalty` is the L2 penalty of the weights without
     the biases. All calls share the weights.
     """
 

@@ -23,10 +23,10 @@ class Classifier(System):
     metric = "accuracy"
 
     def labels_of(self, examples: Sequence[Example]) -> list[str]:
-        return sorted({one.label for one in examples})
+        return sorted({example.label for example in examples})
 
     def targets(self, examples: Sequence[Example]) -> dict[str, np.ndarray]:
-        return {"label": np.array([self.labels.index(one.label) for one in examples], np.int32)}
+        return {"label": np.array([self.labels.index(example.label) for example in examples], np.int32)}
 
     def loss(self, network: keras.Model, outputs: tf.Tensor, targets: dict[str, tf.Tensor]) -> tf.Tensor:
         return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(targets["label"], outputs))
@@ -42,7 +42,7 @@ class Classifier(System):
         return [Choice(self.labels[row.argmax()], dict(zip(self.labels, row.tolist(), strict=True))) for row in rows]
 
     def scores(self, examples: Sequence[Example], predictions: Sequence[Choice]) -> dict[str, float]:
-        right = [one.label == choice.label for one, choice in zip(examples, predictions, strict=True)]
+        right = [example.label == choice.label for example, choice in zip(examples, predictions, strict=True)]
         return {"accuracy": 100 * float(np.mean(right))}
 
     def to_json(self, example: Example, prediction: Choice) -> dict[str, Any]:

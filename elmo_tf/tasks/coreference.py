@@ -41,7 +41,7 @@ class Network:
     antecedents: Positive = 250  # nearest kept spans that a span may refer to
     window: Positive = 50  # sentences of a document in a training step, at most; drawn anew in each epoch
     speakers: bool = True  # whether "the same speaker" is a feature of a pair of mentions
-    genres: bool = True  # whether the document's genre, if its name has one, is a feature
+    genres: bool = True  # whether the document's genre, if its name tells it, is a feature
     lexical_dropout_rate: Rate = 0.5  # of the words' vectors
     dropout_rate: Rate = 0.2  # of the LSTM's output and recurrent state, of hidden layers and features
 
@@ -57,7 +57,7 @@ class Task(System):
     name = "coreference"
     metric = "average_f1"
     most_predicted = 1
-    predicts_labels = False  # they are genres
+    predicts_labels = False  # the labels are genres
     recipes: ClassVar = {
         "paper": CoreferenceRecipe(
             words=Words(dim=300, lower=False, trainable=False, normalize=True),  # [C], which adds Turian's vectors
@@ -88,13 +88,13 @@ class Task(System):
         if first.startswith("# "):  # a comment, in CoNLL-2012's format
             first = next((line.text for line in filled_lines(path) if not line.text.startswith("# ")), first)
         if first.startswith("{"):
-            found = coref_jsonlines.read_jsonlines(path, labelled=False, tokenizer=self.reading.tokenizer)
+            documents = coref_jsonlines.read_jsonlines(path, labelled=False, tokenizer=self.reading.tokenizer)
         elif first.startswith("#begin document"):
-            found = conll2012.read_documents(path)
+            documents = conll2012.read_documents(path)
         else:
             document = self._document_of("\n".join(line.text for line in lines(path)))
-            found = require_some([document] if document.sentences else [], path, "word")
-        return list(map(cut, found))
+            documents = require_some([document] if document.sentences else [], path, "word")
+        return list(map(cut, documents))
 
     def example_of(self, item: str | Sequence[Sequence[str]]) -> Document:
         if isinstance(item, str):
@@ -111,11 +111,11 @@ class Task(System):
         return coref_jsonlines.document_of_text(text, tokenizer=self.reading.tokenizer)
 
     def drawn(self, examples: Sequence[Document], random: np.random.Generator) -> list[Document]:
-        return [window(one, self.recipe.network.window, random) for one in examples]
+        return [window(document, self.recipe.network.window, random) for document in examples]
 
     def labels_of(self, examples: Sequence[Document]) -> list[str]:
         """Returns the genres of the documents."""
-        return sorted({one.genre for one in examples if one.genre})
+        return sorted({document.genre for document in examples if document.genre})
 
     def texts(self, example: Document) -> list[Tokens]:
         return list(example.sentences)
@@ -135,7 +135,7 @@ class Task(System):
         )
         hidden = keras.layers.Dropout(own.dropout_rate)(keras.layers.Concatenate()(list(directions)))
         scorers = {"feature_dim": own.feature_dim, "units": own.hidden_units, "dropout_rate": own.dropout_rate}
-        found = MentionSpans(own.max_width, own.ratio, **scorers, name="mentions")(
+        mentions = MentionSpans(own.max_width, own.ratio, **scorers, name="mentions")(
             {"hidden": known.above(hidden), "vectors": static, "documents": documents}
         )
         sentences = {"documents": documents, "genres": genres, "speakers": speakers}
@@ -143,18 +143,22 @@ class Task(System):
         antecedents = AntecedentScores(
             own.antecedents, num_genres=num_genres, speakers=own.speakers, **scorers, name="antecedents"
         )
-        scores = antecedents({name: found[name] for name in ("vectors", "scores", "places")} | sentences)
-        return keras.Model({"tokens": tokens} | sentences, {"scores": scores, "spans": found["spans"]})
+        scores = antecedents({name: mentions[name] for name in ("vectors", "scores", "places")} | sentences)
+        return keras.Model({"tokens": tokens} | sentences, {"scores": scores, "spans": mentions["spans"]})
 
     def inputs(self, examples: Sequence[Document]) -> dict[str, np.ndarray]:
-        sentences = [sentence for one in examples for sentence in one.sentences]
-        speakers = [one.speakers or [[""] * len(sentence) for sentence in one.sentences] for one in examples]
-        lengths = [len(one.sentences) for one in examples]
+        sentences = [sentence for document in examples for sentence in document.sentences]
+        speakers = [
+            names
+            for document in examples
+            for names in document.speakers or [[""] * len(sentence) for sentence in document.sentences]
+        ]
+        lengths = [len(document.sentences) for document in examples]
         numbers = {label: number for number, label in enumerate(self.labels, 1)}
-        genres = [numbers.get(one.genre or "", 0) for one in examples]
+        genres = [numbers.get(document.genre or "", 0) for document in examples]
         return {
             "tokens": padded(sentences),
-            "speakers": padded([names for one in speakers for names in one]),
+            "speakers": padded(speakers),
             "documents": np.repeat(np.arange(len(examples), dtype=np.int32), lengths),
             "genres": np.repeat(np.array(genres, np.int32), lengths),
         }
@@ -175,14 +179,14 @@ class Task(System):
         return clusters_of(decoded["spans"], decoded["steps"], examples)
 
     def scores(self, examples: Sequence[Document], predictions: Sequence[list[list[Mention]]]) -> dict[str, float]:
-        counts = coref_eval.score([one.clusters for one in examples], predictions)
+        counts = coref_eval.score([document.clusters for document in examples], predictions)
         return {self.metric: coref_eval.average_f1(counts)} | {
-            f"{name}_{measure}": value for name, one in counts.items() for measure, value in one.scores().items()
+            f"{name}_{measure}": value for name, count in counts.items() for measure, value in count.scores().items()
         }
 
     def to_json(self, example: Document, prediction: list[list[Mention]]) -> dict[str, Any]:
         words = [word for sentence in example.sentences for word in sentence]
-        found = {
+        answer = {
             "doc_key": example.key,
             "sentences": example.sentences,
             "clusters": [[[first, end - 1] for first, end in cluster] for cluster in prediction],
@@ -190,15 +194,15 @@ class Task(System):
         }
         if example.offsets:
             starts, ends = zip(*example.offsets, strict=True)
-            found["offsets"] = [[[starts[first], ends[end - 1]] for first, end in cluster] for cluster in prediction]
-        return found
+            answer["offsets"] = [[[starts[first], ends[end - 1]] for first, end in cluster] for cluster in prediction]
+        return answer
 
 
 def antecedent_loss(scores: tf.Tensor, clusters: tf.Tensor) -> tf.Tensor:
     """Returns minus the log probability that each span refers to one of its gold antecedents, summed over spans.
 
-    A span without a gold antecedent should refer to none. `scores` are those of `AntecedentScores`; `clusters`, int32
-    `(spans,)`, count from 1, and are 0 where the span is no gold mention.
+    A span without a gold antecedent should refer to no span. `scores` are those of `AntecedentScores`. `clusters`,
+    int32 `(spans,)`, count from 1; 0: the span is no gold mention.
     """
     spans, columns = tf.unstack(tf.shape(scores))
     earlier = tf.range(spans)[:, None] - tf.range(1, columns)[None]
@@ -210,7 +214,7 @@ def antecedent_loss(scores: tf.Tensor, clusters: tf.Tensor) -> tf.Tensor:
 
 
 def _cluster_of_each(spans: tf.Tensor, mentions: tf.Tensor) -> tf.Tensor:
-    """Returns the cluster's number of each span, int32 `(spans,)`; 0 where the span is no gold mention."""
+    """Returns the number of each span's cluster, int32 `(spans,)`; 0 where the span is no gold mention."""
     equal = tf.reduce_all(spans[:, None] == mentions[None, :, :2], -1)
     # Without any mention the maximum would be the lowest int32.
     return tf.maximum(tf.reduce_max(tf.where(equal, mentions[None, :, 2], 0), 1), 0)

@@ -37,7 +37,7 @@ def window(document: Document, most: int, random: np.random.Generator) -> Docume
 
 
 def mention_rows(documents: Sequence[Document]) -> np.ndarray:
-    """Returns the mentions of a batch of documents, int32 `(mentions, 3)`: first word, the one after the last, cluster.
+    """Returns the mentions of a batch of documents, int32 `(mentions, 3)`: first word, word after the last, cluster.
 
     Words and clusters are counted through all documents, clusters from 1.
     """
@@ -51,21 +51,21 @@ def mention_rows(documents: Sequence[Document]) -> np.ndarray:
 
 
 def clusters_of(spans: np.ndarray, steps: np.ndarray, documents: Sequence[Document]) -> list[list[list[Mention]]]:
-    """Returns the clusters of each document of a batch: spans that refer to each other, directly or through others.
+    """Returns the clusters of each document of a batch: spans that refer to each other, directly or indirectly.
 
-    `spans`, integers `(spans, 2)`, are counted as in `mention_rows`; `steps`, integers `(spans,)`, say how many spans
-    before each one its antecedent is, or 0 if it has none.
+    `spans`, integers `(spans, 2)`, are counted as in `mention_rows`; `steps`, integers `(spans,)`, say how many
+    spans back each span's antecedent is; 0: no antecedent.
     """
     cluster_of: dict[int, list[int]] = {}
-    for place, step in enumerate(steps.tolist()):
+    for span, step in enumerate(steps.tolist()):
         if step:
-            cluster = cluster_of.setdefault(place - step, [place - step])
-            cluster.append(place)
-            cluster_of[place] = cluster
+            cluster = cluster_of.setdefault(span - step, [span - step])
+            cluster.append(span)
+            cluster_of[span] = cluster
     ends = np.cumsum([sum(map(len, document.sentences)) for document in documents])
-    found: list[list[list[Mention]]] = [[] for _ in documents]
-    for cluster in {id(one): one for one in cluster_of.values()}.values():
+    clusters: list[list[list[Mention]]] = [[] for _ in documents]
+    for cluster in {id(cluster): cluster for cluster in cluster_of.values()}.values():
         owner = int(np.searchsorted(ends, spans[cluster[0], 0], side="right"))
         before = int(ends[owner - 1]) if owner else 0
-        found[owner].append([(first - before, end - before) for first, end in spans[cluster].tolist()])
-    return [sorted(clusters) for clusters in found]
+        clusters[owner].append([(first - before, end - before) for first, end in spans[cluster].tolist()])
+    return [sorted(in_document) for in_document in clusters]

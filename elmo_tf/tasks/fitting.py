@@ -1,7 +1,7 @@
 """Training: Keras's `fit` with early stopping on the dev score, schedules and a state from which it resumes.
 
-All that happens between epochs follows from the history of dev scores: which epoch is best, the learning rate and when
-to stop. So a killed run resumes after its last complete epoch, and ends as if it had not been killed.
+The best epoch, the learning rate and the time to stop follow from the history of dev scores. So a killed run resumes
+after its last complete epoch and ends with the same result as a run that was not killed.
 """
 
 import io
@@ -43,7 +43,7 @@ def fit(
 ) -> History:
     """Trains a network on `train` and sets it to the weights of the epoch with the highest score on `dev`.
 
-    `folder` has the state after each epoch, from which a killed run resumes, and logs for TensorBoard.
+    Writes to `folder` the state after each epoch, from which a killed run resumes, and logs for TensorBoard.
 
     Raises:
         InputError: if the loss is not finite, or no epoch has a score above 0.
@@ -59,7 +59,7 @@ def fit(
         board = keras.callbacks.TensorBoard(str(folder / "logs"), write_graph=False)
         data, count = batching.training_data(system, train, len(history))
         options = {"epochs": recipe.epochs, "initial_epoch": len(history), "callbacks": [epochs, board]}
-        # Given the number of steps, Keras makes no step that fails for lack of a batch: the optimizer would count it.
+        # Without the number of steps, Keras tries one step too many, which fails, but which the optimizer counts.
         training.fit(data, steps_per_epoch=count, **options, shuffle=False, verbose=0)
     if best_score(history, system.metric) == 0:
         raise InputError(f"dev {system.metric}", f"0 after {len(history)} epochs: nothing was learned. {_TO_TRY}")
@@ -82,12 +82,12 @@ def optimizer(recipe: Fit) -> keras.optimizers.Optimizer:
 
 
 def best_score(history: History, metric: str) -> float:
-    """Returns the highest dev score, 0 if no epoch has one."""
+    """Returns the highest dev score; 0 if no epoch was scored."""
     return max((epoch["dev"][metric] for epoch in history if "dev" in epoch), default=0.0)
 
 
 def best_epoch(history: History, metric: str) -> int:
-    """Returns the index of the first epoch with the highest dev score; an epoch without one is never the best."""
+    """Returns the index of the first epoch with the highest dev score; an epoch without a score is never the best."""
     scores = [epoch["dev"][metric] if "dev" in epoch else -math.inf for epoch in history]
     return scores.index(max(scores))
 
@@ -122,12 +122,13 @@ class _Training(keras.Model):
 class _State:
     """What a run needs to resume: the trained weights, the optimizer's, the dropout's seeds, the best epoch's weights.
 
-    They are in one file with the history of dev scores, so that after a kill the best weights are the best epoch's.
+    A single file holds them and the history of dev scores: after a kill, the best weights belong to the best epoch.
     """
 
     def __init__(self, training: _Training, folder: pathlib.Path):
         self._weights = training.network.trainable_variables
-        seeds = [one for one in training.network.non_trainable_variables if "seed_generator" in one.path]
+        others = training.network.non_trainable_variables
+        seeds = [variable for variable in others if "seed_generator" in variable.path]
         self._all = [*self._weights, *training.optimizer.variables, *seeds]
         self._path = folder / FILE
         self.keep_best()
@@ -136,9 +137,9 @@ class _State:
         """Sets the state of the run so far and returns its history."""
         if not self._path.exists():
             return []
-        with np.load(self._path) as found:
-            arrays = [found[str(number)] for number in range(len(found.files) - 1)]
-            history = json.loads(str(found[_HISTORY]))
+        with np.load(self._path) as stored:
+            arrays = [stored[str(number)] for number in range(len(stored.files) - 1)]
+            history = json.loads(str(stored[_HISTORY]))
         for variable, array in zip(self._all, arrays, strict=False):
             variable.assign(array)
         self._best = arrays[len(self._all) :]
@@ -147,13 +148,14 @@ class _State:
 
     def save(self, history: History) -> None:
         content = io.BytesIO()
-        arrays = {str(number): np.asarray(one) for number, one in enumerate([*self._all, *self._best])}
+        values = enumerate([*self._all, *self._best])
+        arrays = {str(number): np.asarray(value) for number, value in values}
         np.savez(content, **arrays, **{_HISTORY: np.array(json.dumps(history))})
         staging.write_file(self._path, content.getvalue())
 
     def keep_best(self) -> None:
-        """Keeps the present weights as the best epoch's; `save` writes them."""
-        self._best = [np.array(one) for one in self._weights]
+        """Keeps the current weights as the best epoch's; `save` writes them."""
+        self._best = [np.array(weight) for weight in self._weights]
 
     def use_best(self) -> None:
         """Sets the best epoch's weights."""
@@ -171,9 +173,9 @@ class _Epochs(keras.callbacks.Callback):
         self._average = keras.callbacks.SwapEMAWeights() if self._recipe.ema else None
 
     def at_end(self) -> bool:
-        """Whether all epochs are done, or the last one was scored and patience is exhausted.
+        """Whether all epochs are done, or the last epoch was scored and patience is exhausted.
 
-        Patience counts from the first score above 0: a tagger that finds nothing in its first epochs may still learn.
+        Patience counts from the first score above 0: a tagger may predict no spans in its first epochs and still learn.
         """
         done = len(self._history)
         scored = done and "dev" in self._history[-1] and best_score(self._history, self._metric) > 0
@@ -190,16 +192,16 @@ class _Epochs(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         if self._line.due():
-            place = f"epoch {len(self._history) + 1}, batch {batch + 1} of {self.params['steps']}"
-            self._line.show(f"{place}: loss {float(logs['loss']):.4f} nats")
+            batches = f"epoch {len(self._history) + 1}, batch {batch + 1} of {self.params['steps']}"
+            self._line.show(f"{batches}: loss {float(logs['loss']):.4f} nats")
 
     def on_epoch_end(self, epoch, logs=None):
         loss = float(logs["loss"])
         if not math.isfinite(loss):
-            raise InputError("fit.learning_rate", "one that keeps the loss finite", f"{loss} in epoch {epoch + 1}")
+            raise InputError("fit.learning_rate", f"the loss is {loss} in epoch {epoch + 1}; set a lower rate")
         rate = float(self.model.optimizer.learning_rate)
-        found = {"loss": loss, "learning_rate": rate, "steps": self.params["steps"]}
-        self._history.append(found)
+        entry = {"loss": loss, "learning_rate": rate, "steps": self.params["steps"]}
+        self._history.append(entry)
         text = f"epoch {epoch + 1}: loss {loss:.4f} nats"
         if (epoch + 1) % self._recipe.judge_every == 0 or epoch + 1 == self._recipe.epochs:
             scores = self._score()
@@ -207,10 +209,10 @@ class _Epochs(keras.callbacks.Callback):
             best = best_epoch(self._history, self._metric)
             text += f", dev {self._metric} {scores[self._metric]:.2f}"
             text += f", best {self._history[best]['dev'][self._metric]:.2f} of epoch {best + 1}"
-        found["seconds"] = round(time.monotonic() - self._started_at, 1)
+        entry["seconds"] = round(time.monotonic() - self._started_at, 1)
         self._state.save(self._history)
         self._line.clear()
-        _log.info("%s, %.0f s", text, found["seconds"])
+        _log.info("%s, %.0f s", text, entry["seconds"])
         self.model.stop_training = self.at_end()
 
     def _score(self) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Named entities, or any other spans of tokens: a biLSTM-CRF (Peters et al. 2018, supplement A.7).
 
-Sources of the settings: [P] the paper, [A] AllenNLP 0.9's `ner_elmo.jsonnet` for what the paper leaves open.
+Sources of the settings: [P] the paper, [A] AllenNLP 0.9's `ner_elmo.jsonnet` for what the paper does not say.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ class Network:
     units: Positive = 200  # of the first biLSTM, in each direction [P]
     upper_units: Positive = 100  # of the second [P]
     dropout_rate: Rate = 0.5  # variational, of the input of both [P]; the rate is [A]'s
-    column: int = -1  # of the tags in files of columns, unless --tag-column names it; -1: found from the file
+    column: int = -1  # of the tags in files of columns, unless --tag-column names it; -1: chosen from the file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,25 +74,24 @@ class Task(Tagger):
             return tag_jsonlines.read_rows(path, self._columns, labelled=False)
         if columns.has_columns(path, self._columns):
             return columns.read_tokens(path, self._columns)
-        found = (self.reading.split(line.text) for line in numbered_lines.filled_lines(path))
-        return numbered_lines.require_some([Tagged(tokens) for tokens in found if tokens], path, "sentence")
+        sentences = (self.reading.split(line.text) for line in numbered_lines.filled_lines(path))
+        return numbered_lines.require_some([Tagged(tokens) for tokens in sentences if tokens], path, "sentence")
 
     def as_conll(self, path: str | os.PathLike | None, predictions: Sequence[dict[str, Any]]) -> Iterator[str]:
         """Yields the lines of a file that `read_unlabelled` reads with the predicted tags.
 
-        They take the place of the tags in a file of columns; other sentences, or those of no file, become a token, a
-        tab and a tag per line.
+        In a file of columns, they replace the tags. Any other sentence becomes lines of a token, a tab and a tag.
         """
         if path is not None and not records.has_objects(path) and columns.has_columns(path, self._columns):
-            yield from columns.with_tags(path, self._columns, [one["tags"] for one in predictions])
+            yield from columns.with_tags(path, self._columns, [prediction["tags"] for prediction in predictions])
             return
-        for one in predictions:
-            yield from map("\t".join, zip(one["tokens"], one["tags"], strict=True))
+        for prediction in predictions:
+            yield from map("\t".join, zip(prediction["tokens"], prediction["tags"], strict=True))
             yield ""
 
     @property
     def _columns(self) -> Reading:
-        """How files of columns are read; the recipe's setting chooses the tags where no option does."""
+        """How files of columns are read: the recipe names the column of tags if no option does."""
         column = self.recipe.network.column
         if self.reading.tag_column is not None or column == -1:
             return self.reading
@@ -125,15 +124,15 @@ class Task(Tagger):
     def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
         """Decodes the valid tags with the largest product of mean marginal probabilities."""
         each = [
-            network.get_layer("crf").marginals(one["scores"], one["mask"])
-            for network, one in zip(networks, outputs, strict=True)
+            network.get_layer("crf").marginals(output["scores"], output["mask"])
+            for network, output in zip(networks, outputs, strict=True)
         ]
         scores = tf.math.log(tf.maximum(tf.reduce_mean(tf.stack(each), 0), np.finfo(np.float32).tiny))
         allowed = [tf.constant(np.where(may, 0.0, -np.inf)) for may in tag_schemes.allowed(self.labels)]
         return {"tags": viterbi(scores, outputs[0]["mask"], *allowed)}
 
     def scores(self, examples: Sequence[Tagged], predictions: Sequence[list[str]]) -> dict[str, float]:
-        gold = [one.labels for one in examples]
+        gold = [sentence.labels for sentence in examples]
         return {
             name: 100 * float(getattr(seqeval.metrics, f"{name}_score")(gold, predictions, zero_division=0))
             for name in ("precision", "recall", "f1")

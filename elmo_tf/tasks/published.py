@@ -1,4 +1,4 @@
-"""Trained systems that come with this package: a name, their own weights, and the name of the biLM that they read.
+"""Trained systems that come with this package: each has a name, its own weights, and the name of its biLM.
 
 The biLM is not stored a second time: `english-ner` reads `english`.
 """
@@ -20,7 +20,7 @@ from elmo_tf.tasks.token_vectors import TokenVectors, WordTable
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What is in `options.json`; `weights.hdf5` has the known words, and the trained arrays by their numbers."""
+    """The content of `options.json`. `weights.hdf5` has the known words, and the trained arrays by their numbers."""
 
     task: str
     elmo: str  # name of the biLM

@@ -55,13 +55,13 @@ class Fit:
     batch_size: Positive = 32  # examples
     epochs: Positive = 75  # at most
     patience: Positive = 25  # stop after this many epochs without a better dev score
-    judge_every: Positive = 1  # epochs between dev scores; the last epoch always has one
+    judge_every: Positive = 1  # epochs between dev scores; the last epoch is always scored
     optimizer: Literal["adam", "adadelta"] = "adam"
     learning_rate: AboveZero = 0.001
     epsilon: AboveZero = 1e-7  # of the optimizer
     clip_norm: NotNegative = 0.0  # of all gradients together; 0: none
     clip_value: NotNegative = 0.0  # of each element of a gradient; 0: none
-    halve_after: Count = 0  # halve the rate after this many dev scores in a row without a better one; 0: never
+    halve_after: Count = 0  # halve the rate after this many dev scores in a row without a new best; 0: never
     decay_rate: AboveZero = 1.0  # factor of the rate after every decay_steps steps
     decay_steps: Positive = 100
     ema: Rate = 0.0  # decay of the weights' moving average, which is then scored and saved; 0: none
@@ -69,14 +69,14 @@ class Fit:
 
     def __post_init__(self) -> None:
         if self.judge_every > self.patience:
-            raise InputError("judge_every", f"at most patience, {self.patience}", self.judge_every)
+            raise InputError("judge_every", f"{self.judge_every} is more than patience, {self.patience}")
         if self.clip_norm and self.clip_value:
-            raise InputError("clip_value", "0 where clip_norm is not", self.clip_value)
+            raise InputError("clip_value", "cannot be set together with clip_norm")
 
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """What all systems have; a system's own recipe adds the field `network`."""
+    """The settings of every system; a system's own recipe adds the field `network`."""
 
     words: Words = Words()
     spelling: Spelling = Spelling()
@@ -90,8 +90,8 @@ def chosen(recipes: dict[str, Recipe], assignments: Sequence[str]) -> Recipe:
     Raises:
         InputError: for an unknown recipe or key (the valid ones are listed), or a value of the wrong type or range.
     """
-    settings = [one for one in assignments if not one.startswith("recipe=")]
-    names = [one.partition("=")[2] for one in assignments if one.startswith("recipe=")]
+    settings = [assignment for assignment in assignments if not assignment.startswith("recipe=")]
+    names = [assignment.partition("=")[2] for assignment in assignments if assignment.startswith("recipe=")]
     name = names[-1] if names else next(iter(recipes))
     if name not in recipes:
         raise InputError("recipe", f"one of {', '.join(recipes)}", repr(name))

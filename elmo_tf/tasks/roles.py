@@ -1,8 +1,8 @@
 """Who does what to whom: the roles of a predicate's arguments, by interleaved highway LSTMs (supplement A.5).
 
 Sources of the settings: [P] Peters et al. 2018, [S] He et al. 2017, whose system it is, and its code deep_srl,
-[A] AllenNLP 0.9's `semantic_role_labeler_elmo.jsonnet` for what these leave open. Where paper and code differ, as in
-what is clipped, the paper counts.
+[A] AllenNLP 0.9's `semantic_role_labeler_elmo.jsonnet` for what these do not say. Where paper and code differ, as in
+what is clipped, we follow the paper.
 """
 
 import dataclasses
@@ -50,7 +50,7 @@ class RolesRecipe(Recipe):
 
 
 class Task(Tagger):
-    """Tags the tokens of a sentence with their roles for one given predicate.
+    """Tags the tokens of a sentence with their roles for a given predicate.
 
     The items of `read` are sentences, lists of frames.
     """
@@ -83,7 +83,7 @@ class Task(Tagger):
         return frames.checked_frame(checked_tokens(item[0]), item[1], None, functools.partial(InputError, "sentences"))
 
     def examples(self, items: Sequence[list[Frame]], training: bool) -> list[Frame]:
-        return [one for sentence in items for one in sentence if not training or len(one.tokens) <= _LONGEST]
+        return [frame for sentence in items for frame in sentence if not training or len(frame.tokens) <= _LONGEST]
 
     def tags_of(self, example: Frame) -> list[str]:
         return example.tags or []
@@ -106,7 +106,7 @@ class Task(Tagger):
     def inputs(self, examples: Sequence[Frame]) -> dict[str, np.ndarray]:
         inputs = super().inputs(examples)
         predicate = np.where(inputs["tokens"] == b"", _NO_TOKEN, _TOKEN).astype(np.int32)
-        predicate[range(len(examples)), [one.predicate for one in examples]] = _PREDICATE
+        predicate[range(len(examples)), [frame.predicate for frame in examples]] = _PREDICATE
         return inputs | {"predicate": predicate}
 
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
@@ -116,18 +116,18 @@ class Task(Tagger):
         return tf.reduce_mean(tf.reduce_sum(tf.where(tags == PADDING, 0.0, losses), 1))
 
     def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
-        # Scores are log probabilities plus a constant for each token, the same for all paths [S].
-        # No sentence begins with an I-, unlike in [S].
+        # Scores are log probabilities plus a constant for each token, which is the same for all paths [S].
+        # Unlike in [S], no sentence begins with an I-.
         allowed = [np.where(may, 0.0, -np.inf) for may in tag_schemes.allowed(self.labels)]
         return {"tags": viterbi(outputs["scores"], outputs["mask"], *map(tf.constant, allowed))}
 
     def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
-        scores = mean_log_probabilities([one["scores"] for one in outputs])
+        scores = mean_log_probabilities([output["scores"] for output in outputs])
         return self.decode(networks[0], outputs[0] | {"scores": scores})
 
     def scores(self, examples: Sequence[Frame], predictions: Sequence[list[str]]) -> dict[str, float]:
         counts = srl_eval.by_label(map(self.tags_of, examples), predictions)
-        frequent = {label: one.f1 for label, one in counts.items() if one.gold >= _SCORED}
+        frequent = {label: count.f1 for label, count in counts.items() if count.gold >= _SCORED}
         return sum(counts.values(), Counts()).scores() | frequent
 
     def to_json(self, example: Frame, prediction: list[str]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, WordTable, encoded
 
 _log = logging.getLogger("elmo_tf")
 
-# Examples by the name of their file: `train`, `dev`, `test`. `whole` has the training data as for prediction: sentences
+# Examples by the name of their file: `train`, `dev`, `test`. `whole` has the training data as for evaluation: sentences
 # without their phrases.
 Data = dict[str, list[Example]]
 
@@ -51,14 +51,14 @@ def train(
     """Trains a system, or resumes an interrupted run.
 
     Args:
-        task: one of `elmo_tf.tasks.SYSTEMS`.
+        task: a name in `elmo_tf.tasks.SYSTEMS`.
         train, dev, test: files in a format of the task. The best epoch has the highest score on `dev`.
         workdir: a folder for the trained system. Several seeds have folders `seed_N` in it.
         elmo: the biLM, as for `elmo_tf.ELMo`; None: a baseline without ELMo.
         glove: a text file of word vectors; None: vectors are learned.
         fraction: the part of the training data to use, the same for every seed.
-        seeds: runs, with the seeds `fit.seed`, `fit.seed` + 1, ...
-        assignments: `key=value` for the recipe; `recipe=small` is one for little data.
+        seeds: number of runs, with the seeds `fit.seed`, `fit.seed` + 1, ...
+        assignments: `key=value` for the recipe; `recipe=small` chooses the recipe for little data.
         reading: how files are read. Running text is split by the tokenizer of `elmo`, unless that is `whitespace`.
 
     Returns:
@@ -83,27 +83,28 @@ def train(
     texts = {name: _texts(system, examples) for name, examples in data.items()}
     table = word_table(recipe, texts["whole"], texts["dev"] + texts["test"], glove, reading.strict)
     bilm = None if elmo is None else sources.network(elmo)
-    given = {name: None if one is None else str(one) for name, one in (paths | {"glove": glove, "elmo": elmo}).items()}
+    inputs = paths | {"glove": glove, "elmo": elmo}
+    given = {name: None if path is None else str(path) for name, path in inputs.items()}
     runs = _Runs(system, data, table, bilm, given | {"fraction": fraction})
     return runs.train(recipe, folder) if seeds == 1 else runs.train_several(recipe, folder, seeds)
 
 
 def _read(system: System, paths: dict[str, Any], fraction: float) -> Data:
-    """Returns the examples of the given files, but only a fraction of the training data."""
-    found: Data = {}
+    """Returns the examples of the given files, with only a fraction of the training data."""
+    data: Data = {}
     for name, path in paths.items():
         items = [] if path is None else _items(system, path)
         if name == "train":
             order = np.random.default_rng(0).permutation(len(items))
             items = [items[index] for index in sorted(order[: math.ceil(fraction * len(items))])]
-            found["whole"] = system.examples(items, training=False)
-        found[name] = system.examples(items, training=name == "train")
-    _log.info("%s", ", ".join(f"{len(found[name]):,} examples of {name}" for name in paths if found[name]))
-    if not found["train"]:
-        raise InputError(str(paths["train"]), "at least one example to train on", "none")
+            data["whole"] = system.examples(items, training=False)
+        data[name] = system.examples(items, training=name == "train")
+    _log.info("%s", ", ".join(f"{len(data[name]):,} examples of {name}" for name in paths if data[name]))
+    if not data["train"]:
+        raise InputError(str(paths["train"]), "has no example to train on")
     for name in ("dev", "test"):
-        trained.check_labels(system, system.labels_of(found["train"]), found[name], name)
-    return found
+        trained.check_labels(system, system.labels_of(data["train"]), data[name], name)
+    return data
 
 
 def _items(system: System, path: str | os.PathLike) -> list[Any]:
@@ -112,12 +113,12 @@ def _items(system: System, path: str | os.PathLike) -> list[Any]:
 
 
 def _texts(system: System, examples: Sequence[Example]) -> list[Tokens]:
-    """Returns the distinct token sequences of the examples; the frames of a sentence share one."""
-    return list({id(tokens): tokens for one in examples for tokens in system.texts(one)}.values())
+    """Returns the distinct token sequences of the examples; the frames of a sentence share theirs."""
+    return list({id(tokens): tokens for example in examples for tokens in system.texts(example)}.values())
 
 
 class _Runs:
-    """The runs of one or several seeds, and what they share."""
+    """The runs of several seeds, and the data, words and biLM that they share."""
 
     def __init__(self, system: System, data: Data, table: WordTable, bilm: PackedBiLM | None, given: dict[str, Any]):
         self._kind, self._reading, self._labels = type(system), system.reading, system.labels_of(data["train"])
@@ -126,7 +127,7 @@ class _Runs:
         self._known_sentences = None
 
     def train(self, recipe: Recipe, folder: pathlib.Path) -> dict[str, Any]:
-        """Trains one system in its folder, or returns its scores if it is complete."""
+        """Trains a system in its folder, or returns its scores if it is complete."""
         system = self._kind(recipe, self._labels, self._reading)
         config = {
             "task": system.name,
@@ -154,23 +155,24 @@ class _Runs:
         return results
 
     def train_several(self, recipe: Recipe, folder: pathlib.Path, seeds: int) -> dict[str, Any]:
-        """Trains a system for each seed, each in a folder of its own, and returns their results as one."""
-        found = {}
+        """Trains a system for each seed in a folder of its own and returns their combined results."""
+        results = {}
         _check_several(folder)
         with _locked(folder):
             for seed in range(recipe.fit.seed, recipe.fit.seed + seeds):
                 seeded = dataclasses.replace(recipe, fit=dataclasses.replace(recipe.fit, seed=seed))
-                found[f"seed_{seed}"] = self.train(seeded, folder / f"seed_{seed}")
-            results = _together(found)
-            trained.write_json(folder / trained.SCORES, results)
-        return results
+                results[f"seed_{seed}"] = self.train(seeded, folder / f"seed_{seed}")
+            combined = _combined(results)
+            trained.write_json(folder / trained.SCORES, combined)
+        return combined
 
     def _network(self, system: System, folder: pathlib.Path) -> keras.Model:
         vectors = TokenVectors(system.recipe, self._table, self._bilm)
         if vectors.elmo is not None and system.recipe.elmo.remember:
             if self._known_sentences is None:
                 every = [*self._data["train"], *self._data["dev"], *self._data["test"]]
-                vectors.elmo.remember((encoded(tokens) for one in every for tokens in system.texts(one)), folder)
+                texts = (encoded(tokens) for example in every for tokens in system.texts(example))
+                vectors.elmo.remember(texts, folder)
                 self._known_sentences = vectors.elmo.known_sentences
             vectors.elmo.known_sentences = self._known_sentences
         return system.network(vectors)
@@ -195,11 +197,14 @@ class _Runs:
 
 
 def _checksums(data: Data, table: WordTable, bilm: PackedBiLM | None) -> dict[str, str | None]:
-    """Returns checksums of what a run reads: the same wherever the files are."""
-    found: dict[str, str | None] = {name: _checksum(map(_bytes, data[name])) for name in ("train", "dev", "test")}
-    found["words"] = _checksum([_bytes(table.words), table.vectors.tobytes()])
-    found["elmo"] = None if bilm is None else _checksum(np.asarray(one).tobytes() for one in bilm.weights)
-    return found
+    """Returns checksums of the content that a run reads, whatever the paths of its files."""
+    checksums: dict[str, str | None] = {name: _checksum(map(_bytes, data[name])) for name in ("train", "dev", "test")}
+    checksums["words"] = _checksum([_bytes(table.words), table.vectors.tobytes()])
+    if bilm is None:
+        checksums["elmo"] = None
+    else:
+        checksums["elmo"] = _checksum(np.asarray(weight).tobytes() for weight in bilm.weights)
+    return checksums
 
 
 def _checksum(pieces: Iterable[bytes]) -> str:
@@ -219,50 +224,50 @@ def _locked(folder: pathlib.Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(str(folder), "a folder that can be made", error.strerror) from None
+        raise InputError(str(folder), f"cannot be made ({error.strerror})") from None
     with lock.locked(folder):
         yield
 
 
 def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
-    """Checks that a folder has nothing, or an earlier state of the same run."""
+    """Checks that a folder is empty or has an earlier state of the same run."""
     path = folder / trained.CONFIG
     if not path.exists():
         if _names(folder):
-            raise InputError(str(folder), "a new folder, or one of an earlier run", "other files")
+            raise InputError(str(folder), "has files that are not of a run; choose a new folder")
         return
     wanted, stored = _flat(config), _flat(json_file.read(path, dict[str, Any]))
     for name, value in wanted.items():
         # Files may have moved: their checksums count.
         if stored.get(name) == value or (name.startswith(("data.", "reading.")) and name != "data.fraction"):
             continue
-        raise InputError(str(folder), f"a new folder, or one of a run with the same {name}", stored.get(name))
+        raise InputError(str(folder), f"has a run with another {name} ({stored.get(name)}); choose a new folder")
 
 
 def _check_several(folder: pathlib.Path) -> None:
-    """Checks that a folder has nothing but the runs of several seeds."""
+    """Checks that a folder is empty or has only the runs of several seeds."""
     names = _names(folder)
     runs = {name for name in names if re.fullmatch(r"seed_\d+", name)}
     if names - runs - {trained.SCORES} or (trained.SCORES in names and not runs):
-        raise InputError(str(folder), "a new folder, or one of a run with several seeds", "other files")
+        raise InputError(str(folder), "has files that are not of a run with several seeds; choose a new folder")
 
 
 def _names(folder: pathlib.Path) -> set[str]:
-    """Returns the names in a folder, without those that begin with a dot: locks, and half-written files."""
+    """Returns the names in a folder, without locks and half-written files, which begin with a dot."""
     return {path.name for path in folder.iterdir() if path.name[0] != "."} if folder.is_dir() else set()
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    found = {}
+    flat = {}
     for name, value in values.items():
-        found |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
-    return found
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
+    return flat
 
 
-def _together(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Returns the results of several seeds as one."""
-    first = next(iter(found.values()))
-    scores = {name: one["score"] for name, one in found.items()}
+def _combined(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Returns the results of all seeds together: means, and the seed with the best dev score."""
+    first = next(iter(results.values()))
+    scores = {name: result["score"] for name, result in results.items()}
     metric = first["metric"]
     return {
         "task": first["task"],
@@ -270,8 +275,8 @@ def _together(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
         "score": round(statistics.mean(scores.values()), 4),
         "deviation": round(statistics.stdev(scores.values()), 4),
         "scores": scores,
-        "best": max(found, key=lambda name: found[name]["dev"][metric]),
+        "best": max(results, key=lambda name: results[name]["dev"][metric]),
         "train_examples": first["train_examples"],
-        "best_epoch": round(statistics.mean(one["best_epoch"] for one in found.values()), 1),
-        "seconds": sum(one["seconds"] for one in found.values()),
+        "best_epoch": round(statistics.mean(result["best_epoch"] for result in results.values()), 1),
+        "seconds": sum(result["seconds"] for result in results.values()),
     }

@@ -1,7 +1,7 @@
 """The class of a sentence: a biattentive classification network (Peters et al. 2018, supplement A.8).
 
 Sources of the settings: [P] the paper, [M] McCann et al. 2017, whose network it is, [A] AllenNLP 0.9's
-`biattentive_classification_network_elmo.jsonnet` for what these leave open.
+`biattentive_classification_network_elmo.jsonnet` for what these do not say.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ from elmo_tf.tasks.system import checked_tokens
 from elmo_tf.tasks.token_vectors import TokenVectors, joined
 
 _SHORTEST = 4  # tokens of a training phrase [P]
-# Five classes as two: the middle one is left out.
+# Five classes as two: the middle class is left out.
 _POLARITY = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
 
 
@@ -39,14 +39,15 @@ class Network:
     encoded_dropout_rate: Rate = 0.25  # after the layer before the biLSTMs [A]
     pooled_dropout_rate: Rate = 0.1  # [A]
     hidden: Widths = (1200, 600)  # widths of the two ReLU layers; [A] has maxout layers of these widths
-    hidden_dropout_rates: tuple[Rate, ...] = (0.2, 0.3)  # of each [A]
+    hidden_dropout_rates: tuple[Rate, ...] = (0.2, 0.3)  # of each of these layers [A]
     classes: int = 5  # 5, or 2: the trees' classes 0 and 1 against 3 and 4, without 2
 
     def __post_init__(self) -> None:
         if self.classes not in (2, 5):
             raise InputError("classes", "2 or 5", self.classes)
         if len(self.hidden_dropout_rates) != len(self.hidden):
-            raise InputError("hidden_dropout_rates", f"{len(self.hidden)}, as hidden has", self.hidden_dropout_rates)
+            problem = f"has {len(self.hidden_dropout_rates)} values, but hidden has {len(self.hidden)}"
+            raise InputError("hidden_dropout_rates", problem)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +58,7 @@ class SentimentRecipe(Recipe):
 class Task(Classifier):
     """Classifies sentences. Given trees, it trains on all phrases of four tokens or more; scores are of sentences [P].
 
-    The items of `read` are trees; the tree of a sentence without one has only the sentence as its phrase, which is
+    The items of `read` are trees. A sentence without a tree becomes a tree whose only phrase is the sentence; it is
     trained on whatever its length.
     """
 
@@ -79,11 +80,11 @@ class Task(Classifier):
 
     def read(self, path: str | os.PathLike) -> list[Tree]:
         if not _has_trees(path):
-            return [Tree([one]) for one in classes.read_classes(path, self.reading)]
-        found = trees.read_trees(path)
+            return [Tree([sentence]) for sentence in classes.read_classes(path, self.reading)]
+        items = trees.read_trees(path)
         if self.recipe.network.classes == 2:
-            found = [polar for tree in found if (polar := _polar(tree)) is not None]
-        return numbered_lines.require_some(found, path, "sentence with a class")
+            items = [polar for tree in items if (polar := _polar(tree)) is not None]
+        return numbered_lines.require_some(items, path, "sentence with a class")
 
     def read_unlabelled(self, path: str | os.PathLike) -> list[Classified]:
         if _has_trees(path):
@@ -96,8 +97,12 @@ class Task(Classifier):
     def examples(self, items: Sequence[Tree], training: bool) -> list[Classified]:
         if not training:
             return [tree.root for tree in items]
-        trees = (tree.phrases for tree in items)
-        return [one for phrases in trees for one in phrases if len(phrases) == 1 or len(one.tokens) >= _SHORTEST]
+        return [
+            phrase
+            for tree in items
+            for phrase in tree.phrases
+            if len(tree.phrases) == 1 or len(phrase.tokens) >= _SHORTEST
+        ]
 
     def network(self, vectors: TokenVectors) -> keras.Model:
         own = self.recipe.network
@@ -131,7 +136,8 @@ def _has_trees(path: str | os.PathLike) -> bool:
 
 
 def _polar(tree: Tree) -> Tree | None:
-    """Returns a tree of two classes; None if the sentence is neither."""
+    """Returns a tree of two classes; None if the sentence has neither class."""
     if tree.root.label not in _POLARITY:
         return None
-    return Tree([Classified(one.tokens, _POLARITY[one.label]) for one in tree.phrases if one.label in _POLARITY])
+    phrases = [phrase for phrase in tree.phrases if phrase.label in _POLARITY]
+    return Tree([Classified(phrase.tokens, _POLARITY[phrase.label]) for phrase in phrases])

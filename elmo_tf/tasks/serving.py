@@ -1,4 +1,4 @@
-"""A trained system as a SavedModel: strings in, labels, spans and probabilities out, without Keras and this package.
+"""A trained system as a SavedModel, without Keras and this package: strings in, labels, spans and probabilities out.
 
 Signatures: `tokens` takes token sequences, string `(batch, time)`, padded on the right with `""`; `default`, which is
 `serving_default` too, takes sentences, string `(batch,)`, and splits them as the system's files are read. Their outputs
@@ -25,8 +25,7 @@ Tensors = dict[str, tf.Tensor]
 def export(system: System, network: keras.Model, output: str | os.PathLike) -> pathlib.Path:
     """Writes the next version in `output`, once a fresh process has verified it; see `Trained.export`."""
     if any(isinstance(layer, MentionSpans) for layer in network.layers):
-        expected = "a system that TensorFlow alone can run"
-        raise InputError(system.name, expected, "one whose spans are chosen in Python")
+        raise InputError(system.name, "TensorFlow alone cannot run this system: its spans are chosen in Python")
 
     def write(folder: pathlib.Path) -> None:
         root = _root(system, network)
@@ -49,8 +48,8 @@ def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
     def tokens(**inputs: tf.Tensor) -> Tensors:
         more = {name: inputs.pop(name) for name in system.more_inputs}
         # At least one position: networks cannot compute empty sentences alone.
-        missing = {name: tf.cast(tf.shape(one)[1] == 0, tf.int32) for name, one in inputs.items()}
-        wide = {name: tf.pad(one, [[0, 0], [0, missing[name]]]) for name, one in inputs.items()}
+        missing = {name: tf.cast(tf.shape(strings)[1] == 0, tf.int32) for name, strings in inputs.items()}
+        wide = {name: tf.pad(strings, [[0, 0], [0, missing[name]]]) for name, strings in inputs.items()}
         outputs = network(system.served_inputs(wide, more), training=False)
         return system.served(system.decode(network, outputs))
 

@@ -1,4 +1,4 @@
-"""What a system of the paper has to define. Everything else is shared: see BUILD.md."""
+"""The base class of the paper's systems: what each of them defines. See BUILD.md for what they share."""
 
 import abc
 import os
@@ -16,16 +16,16 @@ from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, encoded, padded
 
 # What the network reads at once: a dataclass of `elmo_tf.annotated`.
 Example = Any
-# What `predict` finds in one example.
+# What `predict` returns for a single example.
 Prediction = Any
 
 
 class System(abc.ABC):
-    """One system: its data, its network, its loss, and how outputs become predictions and scores.
+    """A system: its data, its network, its loss, and how outputs become predictions and scores.
 
     Args:
         recipe: the system's own recipe.
-        labels: the labels that it can predict, in the order of `labels_of`; none before the training data is read.
+        labels: the labels that it can predict, in the order of `labels_of`; empty until the training data is read.
         reading: how its files are read.
     """
 
@@ -33,11 +33,11 @@ class System(abc.ABC):
     name: ClassVar[str]
     # The score that chooses the epoch.
     metric: ClassVar[str]
-    # By name; the first is the paper's.
+    # Recipes by name; the first is the paper's.
     recipes: ClassVar[dict[str, Recipe]]
     # The network's inputs that are token sequences, in the order of `texts`.
     token_inputs: ClassVar[tuple[str, ...]] = ("tokens",)
-    # Whether an exported system splits sentences itself; and its inputs beside the texts.
+    # Whether an exported system splits sentences itself; and its inputs other than texts.
     splits_sentences: ClassVar[bool] = True
     more_inputs: ClassVar[dict[str, tf.TensorSpec]] = {}
     # Whether it predicts the labels of `labels_of`.
@@ -131,7 +131,7 @@ class System(abc.ABC):
         """Returns the scores over all examples in percent, `metric` among them."""
 
     def notes(self, examples: Sequence[Example]) -> dict[str, str]:
-        """Returns what has to be said beside the scores of these examples."""
+        """Returns notes to show with the scores of these examples."""
         return {}
 
     @abc.abstractmethod
@@ -151,7 +151,7 @@ class System(abc.ABC):
 
 def mean_log_probabilities(scores: Sequence[tf.Tensor]) -> tf.Tensor:
     """Returns the log of the mean of several softmax distributions over the last axis, given their scores."""
-    each = tf.stack([tf.nn.log_softmax(one) for one in scores])
+    each = tf.stack([tf.nn.log_softmax(logits) for logits in scores])
     return tf.reduce_logsumexp(each, 0) - np.log(len(scores))
 
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from elmo_tf.annotated import tag_schemes
 from elmo_tf.tasks.system import Example, System
 
-PADDING = -1  # in place of a tag's number
+PADDING = -1  # a tag's number at padding
 
 
 class Tagger(System):
@@ -23,14 +23,14 @@ class Tagger(System):
         """Returns the tags of a labeled example, which the network learns."""
 
     def labels_of(self, examples: Sequence[Example]) -> list[str]:
-        return sorted({tag for one in examples for tag in self.tags_of(one)})
+        return sorted({tag for example in examples for tag in self.tags_of(example)})
 
     def targets(self, examples: Sequence[Example]) -> dict[str, np.ndarray]:
         numbers = {label: number for number, label in enumerate(self.labels)}
-        found = np.full((len(examples), max(len(one.tokens) for one in examples)), PADDING, np.int32)
-        for row, one in zip(found, examples, strict=True):
-            row[: len(one.tokens)] = [numbers[tag] for tag in self.tags_of(one)]
-        return {"tags": found}
+        tags = np.full((len(examples), max(len(example.tokens) for example in examples)), PADDING, np.int32)
+        for row, example in zip(tags, examples, strict=True):
+            row[: len(example.tokens)] = [numbers[tag] for tag in self.tags_of(example)]
+        return {"tags": tags}
 
     def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Example]) -> list[list[str]]:
         names = tag_schemes.as_iob2(self.labels)

@@ -20,11 +20,11 @@ Tokens = Sequence[str]
 
 
 class Vectors(NamedTuple):
-    """A sentence's token vectors, float32 `(batch, time, dim)` each, with one Keras mask."""
+    """A sentence's token vectors, float32 `(batch, time, dim)` each, with the same Keras mask."""
 
     # Word vectors and spelling.
     static: keras.KerasTensor
-    # ELMo for the input of the lowest recurrent layer, and for its output; None where the recipe has none there.
+    # ELMo for the input of the lowest recurrent layer, and for its output; None where the recipe has no ELMo.
     elmo: keras.KerasTensor | None
     elmo_above: keras.KerasTensor | None
 
@@ -34,7 +34,7 @@ class Vectors(NamedTuple):
         return joined(self.static, self.elmo)
 
     def above(self, hidden: keras.KerasTensor) -> keras.KerasTensor:
-        """Returns the lowest recurrent layer's output, with ELMo where the recipe has it there."""
+        """Returns the lowest recurrent layer's output, with ELMo if the recipe puts it there."""
         return joined(hidden, self.elmo_above)
 
 
@@ -43,7 +43,7 @@ class TokenVectors:
 
     Args:
         recipe: which vectors there are.
-        words: those that have a vector, and their vectors, from `word_table`.
+        words: the words that have a vector, and their vectors, from `word_table`.
         elmo: the biLM, as for `ELMo`; None: no ELMo.
     """
 
@@ -58,13 +58,13 @@ class TokenVectors:
         if recipe.spelling.filters:
             own = recipe.spelling
             self._static.append(Spelling(own.filters, own.dim, (own.width, *own.more_widths), name="spelling"))
-        self._place = recipe.elmo.place
+        self._elmo_position = recipe.elmo.place
         self.elmo: ELMo | None = None
-        if elmo is not None and self._place != "none":
+        if elmo is not None and self._elmo_position != "none":
             own = recipe.elmo
             self.elmo = ELMo(
                 elmo,
-                2 if self._place == "both" else 1,
+                2 if self._elmo_position == "both" else 1,
                 own.mix,
                 penalty=own.penalty if own.mix == "learned" else 0.0,
                 layer_norm=own.layer_norm,
@@ -79,13 +79,13 @@ class TokenVectors:
         if self.elmo is None:
             return Vectors(static, None, None)
         mixed = self.elmo(tokens)
-        if self._place == "both":
+        if self._elmo_position == "both":
             return Vectors(static, *mixed)
-        return Vectors(static, mixed, None) if self._place == "input" else Vectors(static, None, mixed)
+        return Vectors(static, mixed, None) if self._elmo_position == "input" else Vectors(static, None, mixed)
 
 
 class WordTable(NamedTuple):
-    """The words that get a vector; those that have one in a file come first."""
+    """The words that get a vector; those with a vector in a file come first."""
 
     words: list[str]
     vectors: np.ndarray  # float32 (words of the file, dim)
@@ -125,16 +125,16 @@ def word_table(
 
 def joined(*vectors: keras.KerasTensor | None) -> keras.KerasTensor:
     """Returns the vectors that are not None, side by side."""
-    there = [one for one in vectors if one is not None]
-    return keras.layers.Concatenate()(there) if len(there) > 1 else there[0]
+    given = [vector for vector in vectors if vector is not None]
+    return keras.layers.Concatenate()(given) if len(given) > 1 else given[0]
 
 
 def padded(sentences: Sequence[Tokens]) -> np.ndarray:
     """Returns tokens as object `(sentences, longest)` of bytes, padded on the right with `b""`."""
-    found = np.full((len(sentences), max(map(len, sentences))), b"", object)
-    for row, tokens in zip(found, sentences, strict=True):
+    rows = np.full((len(sentences), max(map(len, sentences))), b"", object)
+    for row, tokens in zip(rows, sentences, strict=True):
         row[: len(tokens)] = encoded(tokens)
-    return found
+    return rows
 
 
 def encoded(tokens: Tokens) -> list[bytes]:

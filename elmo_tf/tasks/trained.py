@@ -46,7 +46,7 @@ class Trained:
     Args:
         system: with its recipe and labels.
         network: the trained Keras model, which takes tokens.
-        others: more networks of the system with the same labels: predictions are those of the mean probabilities.
+        others: more networks of the system with the same labels, to predict from the mean of all probabilities.
     """
 
     def __init__(self, system: System, network: keras.Model, *others: keras.Model):
@@ -62,42 +62,42 @@ class Trained:
             sentences: lists of tokens; for pairs of sentences, pairs of these; for semantic roles, pairs of these and
                 the index of the predicate; for questions, pairs of a paragraph and a question as raw text; for
                 documents, lists of lists of tokens, or texts.
-            tokenizer: for `ner` and `sentiment` on sentences of running text, how they are split, one of
-                `tokenizers.TOKENIZERS`; the results then say in `offsets` the characters at which each token begins
+            tokenizer: for `ner` and `sentiment` on sentences of running text: the name of their tokenizer, from
+                `tokenizers.TOKENIZERS`. `offsets` in the results then has the characters at which each token begins
                 and ends. None: the sentences are as above.
 
         Raises:
-            InputError: if one of them is something else, or has no token.
+            InputError: if a sentence is something else, or has no token.
         """
         if tokenizer is None:
-            return self.predict_examples([self.system.example_of(one) for one in sentences])
+            return self.predict_examples([self.system.example_of(sentence) for sentence in sentences])
         if tokenizer not in tokenizers.TOKENIZERS or self.system.name not in tasks.RAW_TEXT:
             expected = f"one of {', '.join(tokenizers.TOKENIZERS)}, for {' or '.join(tasks.RAW_TEXT)}"
             raise InputError("tokenizer", expected, f"{tokenizer!r} for {self.system.name}")
         words = [running_text.split(sentence, tokenizer) for sentence in sentences]
         if empty := [sentence for sentence, tokens in zip(sentences, words, strict=True) if not tokens]:
             raise InputError("sentences", "texts with words", repr(empty[0]))
-        found = self.predict([[word.text for word in sentence] for sentence in words])
+        predictions = self.predict([[word.text for word in sentence] for sentence in words])
         offsets = [[[word.start, word.end] for word in sentence] for sentence in words]
-        return [one | {"offsets": places} for one, places in zip(found, offsets, strict=True)]
+        return [prediction | {"offsets": pairs} for prediction, pairs in zip(predictions, offsets, strict=True)]
 
     def predict_examples(self, examples: Sequence[Example]) -> list[dict[str, Any]]:
         """Like `predict`, for examples of the system's own class."""
-        found = self._predictor.predict(examples)
-        return [self.system.to_json(example, one) for example, one in zip(examples, found, strict=True)]
+        pairs = zip(examples, self._predictor.predict(examples), strict=True)
+        return [self.system.to_json(example, prediction) for example, prediction in pairs]
 
     def export(self, output: str | os.PathLike) -> pathlib.Path:
         """Writes a SavedModel that TensorFlow alone can load, as `elmo-tf task NAME export` does.
 
         Args:
-            output: the model's folder; the new version is one above those in it.
+            output: the model's folder; the new version's number is the highest in it plus 1.
 
         Returns:
             the new version's folder.
 
         Raises:
             InputError: if TensorFlow alone cannot run the system, as with `coreference`, or it has several networks.
-            OSError: if it cannot be written, or returns other answers in a fresh process; nothing is left then.
+            OSError: if the model cannot be written, or gives other answers in a fresh process. Nothing is left then.
         """
         from elmo_tf.tasks import serving  # noqa: PLC0415 - needed for this alone
 
@@ -115,21 +115,21 @@ class Trained:
             examples = self.system.examples(self.system.read(file), training=False)
         check_labels(self.system, self.system.labels, examples, data)
         scores, metric = self._predictor.scores(examples), self.system.metric
-        found = {"task": self.system.name, "metric": metric, "score": scores[metric]}
-        return found | scores | self.system.notes(examples) | {"examples": len(examples)}
+        summary = {"task": self.system.name, "metric": metric, "score": scores[metric]}
+        return summary | scores | self.system.notes(examples) | {"examples": len(examples)}
 
 
 def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) -> Trained:
     """Returns a trained system.
 
     Args:
-        workdir: of `elmo-tf task NAME train`. If it has several seeds, the one with the best dev score is loaded. Or
-            the name of a published system, such as `english-ner`; a folder comes before it.
-        task: the task it has to be for; None: any.
+        workdir: of `elmo-tf task NAME train`. If it has several seeds, the best by dev score is loaded. Or the name
+            of a published system, such as `english-ner`, unless a folder has that name.
+        task: the task that the system has to be for; None: any.
         **reading: fields of `Reading` that differ from those of the training.
 
     Raises:
-        InputError: naming the folder or a file in it, if there is none, it is not complete or for another task.
+        InputError: naming the folder or a file in it that does not exist, is not complete or is for another task.
     """
     folder = pathlib.Path(workdir)
     if not folder.exists() and models.is_system(workdir):
@@ -140,24 +140,25 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
     config = json_file.read(folder / CONFIG, _Config)
     _check_task(workdir, config.task, task)
     if not (folder / SCORES).exists():
-        raise InputError(str(workdir), "a training that has ended", "an unfinished one")
+        raise InputError(str(workdir), "its training has not ended")
     kind = tasks.system_class(config.task)
     recipe_class = type(next(iter(kind.recipes.values())))
     recipe = config_lib.from_dict(config.recipe, recipe_class, source=str(folder / CONFIG))
     try:
         network = keras.models.load_model(folder / MODEL, compile=False)
     except (OSError, ValueError) as error:
-        raise InputError(str(folder / MODEL), "a Keras model", str(error).splitlines()[0]) from None
+        raise InputError(str(folder / MODEL), f"is not a Keras model ({str(error).splitlines()[0]})") from None
     return Trained(kind(recipe, config.labels, dataclasses.replace(config.reading, **reading)), network)
 
 
-def _check_task(workdir: str | os.PathLike, found: str, task: str | None) -> None:
-    if found not in ([task] if task else tasks.SYSTEMS):
-        raise InputError(str(workdir), f"a system for {task or ' or '.join(tasks.SYSTEMS)}", f"one for {found}")
+def _check_task(workdir: str | os.PathLike, trained_for: str, task: str | None) -> None:
+    if trained_for not in ([task] if task else tasks.SYSTEMS):
+        wanted = task or " or ".join(tasks.SYSTEMS)
+        raise InputError(str(workdir), f"has a system for {trained_for}, not for {wanted}")
 
 
 def load_together(workdirs: Sequence[str | os.PathLike], task: str | None = None, **reading: Any) -> Trained:
-    """Returns the systems of one or several workdirs as one, which predicts from the mean of their probabilities.
+    """Returns a system that predicts from the mean of the probabilities of the systems in all workdirs.
 
     Raises:
         InputError: as `load`, or naming a workdir whose task or labels are not those of the first.
@@ -166,23 +167,21 @@ def load_together(workdirs: Sequence[str | os.PathLike], task: str | None = None
     for workdir, other in zip(workdirs[1:], others, strict=True):
         if (other.system.name, other.system.labels) != (first.system.name, first.system.labels):
             raise InputError(str(workdir), f"its task or labels differ from those of {workdirs[0]}")
-    return Trained(first.system, first.network, *(one.network for one in others))
+    return Trained(first.system, first.network, *(other.network for other in others))
 
 
 def check_labels(system: System, known: Sequence[str], examples: Sequence[Example], source: Any) -> None:
-    """Logs the labels of examples that the training data lacks, and that are therefore never predicted.
+    """Logs the labels of examples that the training data lacks: they are never predicted.
 
     Raises:
-        InputError: if it lacks all of them.
+        InputError: if it lacks all labels.
     """
     labels = set(system.labels_of(examples))
     unknown = labels - set(known)
     if unknown and system.predicts_labels and unknown >= labels - {"O"}:
         here, there = (_some(sorted(names)) for names in (unknown, set(known) - {"O"}))
         problem = f"none of its labels ({here}) is in the training data, which has {there}"
-        raise InputError(
-            str(source), f"{problem}: is the label in another column, or is one of the files another task's?"
-        )
+        raise InputError(str(source), f"{problem}: is the label in another column, or is a file of another task?")
     if unknown:
         _log.warning("warning: labels of %s that the training data lacks: %s", source, ", ".join(sorted(unknown)))
 

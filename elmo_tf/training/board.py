@@ -45,7 +45,7 @@ class Board:
     """Writes TensorBoard's files; if that fails, it warns once and training continues.
 
     Args:
-        run: the folder of a run, made if it does not exist; TensorBoard shows its name.
+        run: the folder of a run, made if it does not exist; TensorBoard names the run by its path.
     """
 
     def __init__(self, run: str | os.PathLike):

@@ -92,7 +92,7 @@ class Run:
         update_config(workdir)
         metrics = MetricsFile(workdir.metrics, self.checkpointing.saved_step, self.on_record)
         preparation.describe(workdir, self.state, self.checkpointing, self.last_step)
-        board = Board(workdir.logs / workdir.path.resolve().name)
+        board = Board(workdir.logs)
         board.configuration(workdir.config, self.state.step)
         diagnostics = Diagnostics(self.state.trainer, self.records.vocabulary.tokens)
         return Monitor(self.state, self.last_step, metrics, board, diagnostics, self.profile)

@@ -4,7 +4,7 @@ WORKDIR/config.json                     the Config, and the tokenizer of the tex
         vocab.txt                       the softmax's words; absent if there is no softmax
         checkpoints/step-00000500/      see `checkpoints` and `checkpoint_files`
         metrics.jsonl                   every step's losses, every evaluation; see `metrics_file`
-        logs/WORKDIR's name/            TensorBoard
+        logs/                           TensorBoard
         .lock                           held by the run that trains here; see `files.lock`
 
 TensorFlow is only imported to build a network.

@@ -133,9 +133,9 @@ def test_bioul_is_recognized_and_becomes_iob2(tmp_path):
     [
         ("a O\nb\n", "a token and a tag, O, B-.* or I-.*, found 'b'", 2),
         ("a PER\n", "a token and a tag, .*, found 'a PER'", 1),
-        ("\u00a0\tO\n", "at least one sentence, found none", None),
+        ("\u00a0\tO\n", "it has no sentence", None),
         ("a B-\n", "a token and a tag, .*, found 'a B-'", 1),
-        ("-DOCSTART- O\n", "at least one sentence, found none", None),
+        ("-DOCSTART- O\n", "it has no sentence", None),
         ("a U-X\n\nb B-X\nc O\n", "tags in an order that BIOUL allows, found 'c O'", 4),
     ],
 )

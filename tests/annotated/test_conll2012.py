@@ -67,7 +67,7 @@ def test_comments_and_documents_without_words_are_left_out(tmp_path):
         ("#begin document (a);\na 0 0 b 1)\n", r"\(1 before 1\), found '1\)'", 2),
         ("#begin document (a);\na 0 0 b x\n", r"mentions such as .*, found 'x'", 2),
         ("#begin document (a);\na 0 0 b (1\n#end document\n", r"1\) before the document ends, found '\(1'", 2),
-        ("#begin document (a);\n#end document\n", "at least one document with words, found none", None),
+        ("#begin document (a);\n#end document\n", "it has no document with words", None),
     ],
 )
 def test_wrong_lines_are_named(tmp_path, text, message, line):

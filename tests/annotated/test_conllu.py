@@ -42,7 +42,7 @@ def test_a_form_that_is_only_a_no_break_space_is_left_out(tmp_path, caplog):
     [
         ("1\tword\n", "10 columns of CoNLL-U, found ", 1),
         (CONLLU.replace("AUX", "_"), "a tag in the column upos, found ", 3),
-        ("\n# nothing\n\n", "at least one sentence, found none", None),
+        ("\n# nothing\n\n", "it has no sentence", None),
     ],
 )
 def test_a_line_of_another_format_or_without_a_tag_is_refused(tmp_path, text, message, line):

@@ -43,7 +43,7 @@ def test_documents_without_clusters_may_be_text(tmp_path):
     [
         ("{", "not JSON: "),
         ({"sentences": [["a", 1]]}, r"sentences\[\d\]\[\d\] to be str"),
-        ({"sentences": [[]]}, "words in sentences, found 'none'"),
+        ({"sentences": [[]]}, "its sentences have no words"),
         ({"speakers": [["a"], [], ["b", "b"]]}, "speakers, a name for each word, found"),
         ({"clusters": None}, "clusters to be array, found null"),
         ({"clusters": [[[2, 4]]]}, r"mentions inside the 4 words of the document, found '\[2, 4\]'"),
@@ -56,4 +56,4 @@ def test_wrong_lines_are_named(tmp_path, line, message):
 
 
 def test_an_empty_file_is_refused(tmp_path):
-    assert_refused(read_jsonlines, write(tmp_path, "\n"), "at least one document, found none")
+    assert_refused(read_jsonlines, write(tmp_path, "\n"), "it has no document")

@@ -88,8 +88,8 @@ WRONG = {
     "columns": ("a x (V*)\nb - * *\n", r"3 columns, as in the sentence's first line, found 'b - \* \*'", 2),
     "no words": ("-\n", r"JSON objects, index words .*", 1),
     "few": ("#begin document (a); part 000\na 0 0 b -\n", "12 columns or more, found 'a 0 0 b -'", 2),
-    "no predicate": (CONLL_2012.replace("(V*)", "*"), r"a predicate \(V\*\) in column 13, found 'none'", 2),
-    "nothing": ("\n", "at least one predicate with its roles, found none"),
+    "no predicate": (CONLL_2012.replace("(V*)", "*"), r"column 13 has no predicate \(V\*\)$", 2),
+    "nothing": ("\n", "it has no predicate with its roles"),
 }
 
 

@@ -97,4 +97,4 @@ def test_pairs_alone_need_no_label(tmp_path):
 def test_an_incomplete_line_is_refused(tmp_path, line, message):
     assert_refused(pairs.read_pairs, write(tmp_path, f"{json.dumps(snli())}\n{line}\n"), message, line=2)
     unlabelled = write(tmp_path, json.dumps(snli(gold_label="-")))
-    assert_refused(pairs.read_pairs, unlabelled, "at least one pair with a label, found none")
+    assert_refused(pairs.read_pairs, unlabelled, "it has no pair with a label")

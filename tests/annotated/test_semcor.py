@@ -41,10 +41,10 @@ def test_first_senses_are_those_with_number_one(tmp_path):
     [
         (semcor.read_semcor, "a\tb\tc\n", "form, part of speech, .*", 1),
         (semcor.read_semcor, "a\tb\tc\tsense\n", "a sense key such as .*, found 'sense'", 1),
-        (semcor.read_semcor, "# doc a\n", "at least one sentence, found none", None),
+        (semcor.read_semcor, "# doc a\n", "it has no sentence", None),
         (semcor.read_first_senses, "play%2:33:00:: 1 1\n", "a sense key, .*", 1),
         (semcor.read_first_senses, "play 01072949 1 107\n", "a sense key such as .*", 1),
-        (semcor.read_first_senses, "a%1:03:00:: 01 2 3\n", "at least one first sense, found none", None),
+        (semcor.read_first_senses, "a%1:03:00:: 01 2 3\n", "it has no first sense", None),
     ],
 )
 def test_a_line_of_another_format_is_refused(tmp_path, read, text, message, line):

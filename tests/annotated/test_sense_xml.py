@@ -46,7 +46,7 @@ def test_a_file_without_its_keys_or_of_another_kind_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"other.xml: the framework's files are called NAME.data.xml and NAME.gold"):
         sense_xml.read_senses(write(tmp_path, DATA, "other.xml"))
     path = write(tmp_path, DATA, "a.data.xml")
-    with pytest.raises(InputError, match=r"a.gold.key.txt: expected a readable file, found No such file"):
+    with pytest.raises(InputError, match=r"a.gold.key.txt: no such file$"):
         sense_xml.read_senses(path)
     write(tmp_path, GOLD.replace("d000.s000.t001", "x"), "a.gold.key.txt")
     with pytest.raises(InputError, match=r"the instance 'd000.s000.t001' has no sense in the gold keys$"):

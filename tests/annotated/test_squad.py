@@ -97,7 +97,7 @@ def test_an_answer_that_is_not_at_its_place_is_left_out(tmp_path, caplog):
     (found,) = squad.read_questions(write(tmp_path, article(*rows)))
     assert (found.id, found.answers) == ("q2", (Answer("born", 6),))
     assert "3 answers that are not at their answer_start, 3 of 4 questions" in caplog.text
-    with pytest.raises(InputError, match=r"question q1: no answer, or one that is not at its answer_start$"):
+    with pytest.raises(InputError, match=r"question q1: no answer, or an answer that is not at its answer_start$"):
         squad.read_questions(write(tmp_path, article(*rows)), Reading(strict=True))
 
 
@@ -146,7 +146,7 @@ def test_rows_of_hugging_face_have_lists_of_answers(tmp_path, name):
         ("[" * 100_000, "not JSON: brackets are nested too deeply"),
         ('{"version": "1.1"}', "no key data"),
         (article(row("born", -1)), r".*answer_start to be int >= 0, found"),
-        (article(row("none", 6)), "at least one question with an answer, found none"),
+        (article(row("none", 6)), "it has no question with an answer"),
     ],
 )
 def test_another_file_is_refused(tmp_path, text, message):
@@ -155,12 +155,12 @@ def test_another_file_is_refused(tmp_path, text, message):
 
 def test_a_question_that_lacks_something_is_named(tmp_path):
     texts = {
-        "words in the question, found none": article(row("born", 6, question=" ")),
-        "words in the paragraph, found none": article(row("born", 6), context=" "),
+        "the question has no words": article(row("born", 6, question=" ")),
+        "the paragraph has no words": article(row("born", 6), context=" "),
     }
     for message, text in texts.items():
         path = write(tmp_path, text)
-        with pytest.raises(InputError, match=f"^{path}, question q1: expected {message}"):
+        with pytest.raises(InputError, match=f"^{path}, question q1: {message}"):
             squad.read_questions(path)
 
 
@@ -169,7 +169,7 @@ def test_a_question_that_lacks_something_is_named(tmp_path):
     [
         ("no", "not JSON: "),
         ('{"question": "a"}', "a JSON object with context and question, found "),
-        ('{"context": "a", "question": " "}', "words in the question, found none"),
+        ('{"context": "a", "question": " "}', "the question has no words"),
     ],
 )
 def test_a_line_without_paragraph_or_question_is_refused(tmp_path, line, message):

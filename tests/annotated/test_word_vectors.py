@@ -52,7 +52,7 @@ def test_a_file_without_a_word_of_the_data_is_refused(tmp_path):
         assert_refused(
             lambda path: word_vectors.read_word_vectors(path, {"a"}),
             write(tmp_path, text),
-            "at least one word of the data, found none",
+            "it has no word of the data",
         )
 
 

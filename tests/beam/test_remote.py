@@ -13,6 +13,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.runners.runner import PipelineState
 
 from elmo_tf.beam import flink_cluster, remote, runners
+from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 
 
@@ -162,6 +163,14 @@ def test_an_interrupt_cancels_a_job_of_this_name_and_says_whether_flink_has_conf
     monkeypatch.setattr(remote, "_CANCEL_SECONDS", 0.2)
     options = parsed(*UBER, "--flink_master=127.0.0.1:1")
     assert "could not be cancelled and may still be running" in interrupted(options, monkeypatch)
+
+
+def test_a_job_that_cannot_be_submitted_is_one_line_and_leaves_nothing(flink, corpus, tmp_path):
+    given = ["--input", *corpus(b"a b\n"), "--output", str(tmp_path / "out"), f"--flink_master={flink}"]
+    workers = ["--environment_type=EXTERNAL", "--environment_config=localhost:1", "--flink_job_server_jar=/none.jar"]
+    with pytest.raises(ChildProcessError, match=r'^the remote job failed: Unable to parse jar URL "/none.jar"'):
+        jobs.run("preprocess", [*given, *UBER, *workers])
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
 
 
 def test_another_runner_is_taken_at_its_word(monkeypatch):

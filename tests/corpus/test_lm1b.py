@@ -166,11 +166,11 @@ ARCHIVES = {"cut.tgz": PACKED[:-9], "bad.tgz": bytes(len(PACKED))}
     ("arguments", "message"),
     [
         ("--archive missing.tgz", "missing.tgz: no such file"),
-        ("--archive cut.tgz", f"cut.tgz: expected {len(PACKED):,} bytes, found {len(PACKED) - 9:,}"),
+        ("--archive cut.tgz", f"cut.tgz: it has {len(PACKED) - 9:,} bytes, but should have {len(PACKED):,}"),
         ("--archive bad.tgz", "bad.tgz: its SHA-256 is [0-9a-f]{64}, but should be [0-9a-f]{64}"),
         ("--url http://127.0.0.1:1/", "http://127.0.0.1:1/: expected .* bytes, found a connection that failed .*"),
-        ("--output cut.tgz", "cut.tgz: a file of this name exists"),
-        ("--output cut.tgz/new", "cut.tgz/new: expected a folder that can be made, found File exists"),
+        ("--output cut.tgz", "cut.tgz: a file of this name exists; name a new folder"),
+        ("--output cut.tgz/new", r"cut.tgz/new: the folder cannot be made \(File exists\)"),
     ],
 )
 def test_wrong_input_is_one_line_and_leaves_nothing_behind(command, tmp_path, capsys, monkeypatch, arguments, message):
@@ -189,7 +189,7 @@ def test_two_runs_do_not_work_in_one_folder(source, server, output):
     output.parent.mkdir()
     other = os.open(output.parent, os.O_RDONLY)
     fcntl.flock(other, fcntl.LOCK_EX)
-    with pytest.raises(InputError, match=f"^{output.parent}: expected a folder that no other run is using, found one"):
+    with pytest.raises(InputError, match=f"^{output.parent}: another run is using this folder$"):
         lm1b.fetch(output, source)
     assert server.ranges == []
     os.close(other)

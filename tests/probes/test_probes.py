@@ -195,7 +195,7 @@ def test_projector_takes_every_use_in_a_text_each_sentence_once(savedmodel, tmp_
     labels = (tmp_path / "logs" / "uses.tsv").read_text().splitlines()
     assert labels == ["a [bank] and a bank", "a bank and a [bank]", "[bank]"]
     assert cli.main([*command, "--logdir", str(tmp_path / "other"), "--word", "no"]) == 1
-    assert "--word: expected a word with at least two uses, found 1 of 'no'" in capsys.readouterr().err
+    assert "--word: too few uses of 'no': 1; the projector needs at least two" in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
 
 
@@ -205,7 +205,7 @@ def test_one_tag_alone_is_refused():
 
 
 def test_uses_without_senses_are_refused():
-    with pytest.raises(InputError, match=r"^test: expected words with senses, found none"):
+    with pytest.raises(InputError, match=r"^test: it has no words with senses$"):
         wsd.probe("a model that is not read", [senses("a/1")], [senses("a")])
 
 
@@ -257,9 +257,9 @@ def test_files_without_mixes_are_refused(tmp_path):
     keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save(tmp_path / "other.keras")
     (tmp_path / "text.keras").write_text("no archive")
     for name, message in (
-        ("other", "expected a model with an elmo_tf.ELMo layer, found none"),
-        ("text", "expected a model saved as .keras, found"),
-        ("missing", "expected a model saved as .keras, found"),
+        ("other", "the model has no elmo_tf.ELMo layer"),
+        ("text", r"not a model saved as .keras \("),
+        ("missing", r"not a model saved as .keras \("),
     ):
         with pytest.raises(InputError, match=rf"^{tmp_path}/{name}\.keras: {message}"):
             learned_weights.read(tmp_path / f"{name}.keras")

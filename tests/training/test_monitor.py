@@ -46,9 +46,7 @@ def watched(records, tmp_path_factory):
     finally:
         logger.removeHandler(handler)
     found, descriptions = {}, {}
-    (run,) = workdir.logs.iterdir()
-    assert run.name == path.name  # the name that TensorBoard shows
-    for file in run.glob("events.*"):
+    for file in (path / "logs").glob("events.*"):  # TensorBoard calls the run `w/logs`
         for event in tf.compat.v1.train.summary_iterator(str(file)):
             for value in event.summary.value:
                 found.setdefault(value.tag, {})[event.step] = tf.make_ndarray(value.tensor)
@@ -134,7 +132,7 @@ def test_values_are_those_of_the_steps(watched):
 
 def test_the_projector_gets_the_frequent_words_with_their_vectors(watched, records):
     workdir, *_ = watched
-    run = workdir.logs / workdir.path.name
+    run = workdir.logs
     words = (run / "token_vectors_words.tsv").read_bytes().splitlines()
     assert words == records.vocabulary.tokens[3:]
     vectors = np.loadtxt(run / "token_vectors.tsv", delimiter="\t")
@@ -144,7 +142,7 @@ def test_the_projector_gets_the_frequent_words_with_their_vectors(watched, recor
 
 
 def test_a_profile_is_written(watched):
-    assert list(watched[0].logs.glob("w/plugins/profile/*/*.xplane.pb"))
+    assert list(watched[0].logs.glob("plugins/profile/*/*.xplane.pb"))
 
 
 def test_the_metrics_of_a_run_without_a_checkpoint_are_kept_under_another_name(tmp_path, caplog):

@@ -1,1 +1,1 @@
-"""Keras layers that only the task systems use; each works on its own, as those of `elmo_tf/model/` do."""
+"""Keras layers that only the task systems use. Each works alone, like the layers of `elmo_tf/model/`."""

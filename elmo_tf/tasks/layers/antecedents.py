@@ -10,7 +10,7 @@ from elmo_tf.tasks.layers.blockwise import in_blocks
 from elmo_tf.tasks.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score, two_seeds
 
 NONE = -1e30  # the score of a missing antecedent
-# Where each bin of distances in spans begins: 0, 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, 64 and more.
+# The lowest distance, in spans, of each bin: 0, 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, 64 and more.
 BINS = (0, 1, 2, 3, 4, 5, 8, 16, 32, 64)
 _BLOCK = 16  # spans whose pairs are scored together
 
@@ -35,12 +35,12 @@ class AntecedentScores(Tracked, keras.layers.Layer):
         inputs: a dict: the outputs of `MentionSpans`, `vectors` `(spans, dim)`, `scores` `(spans,)` and `places`
             `(spans, 2)`, and of the sentences
             `documents`: int32 `(sentences,)`, the document of each;
-            `genres`: int32 `(sentences,)`, from 1; 0: an unknown one;
+            `genres`: int32 `(sentences,)`, from 1; 0: an unknown genre;
             `speakers`: string `(sentences, time)`, of each word.
 
     Returns:
-        float32 `(spans, 1 + antecedents)`: column 0 is no antecedent, column k the span k places before; `NONE` where
-        there is no such span.
+        float32 `(spans, 1 + antecedents)`: column 0 is no antecedent, column k the k-th span before; `NONE` where there
+        is no such span.
 
     Reference:
         Lee et al. 2017, sections 4 and 5.
@@ -90,25 +90,25 @@ class AntecedentScores(Tracked, keras.layers.Layer):
             known = dropped(self._features(tables, facts, first, after, begin), self.dropout_rate, seeds[0])
             sums = tf.tensordot(pairs, product, 1) + tf.tensordot(known, features, 1)
             sums += late[first:after, None] + early[None, begin:after]
-            found = score(sums, ScoreWeights(product, *others), self.dropout_rate, seeds[1])
+            pair_scores = score(sums, ScoreWeights(product, *others), self.dropout_rate, seeds[1])
             # Picks each span's candidates from the block's columns, the nearest first.
-            places = tf.range(first, after)[:, None] - 1 - tf.range(columns)[None] - begin
-            return tf.gather(found, tf.maximum(places, 0), batch_dims=1)
+            candidates = tf.range(first, after)[:, None] - 1 - tf.range(columns)[None] - begin
+            return tf.gather(pair_scores, tf.maximum(candidates, 0), batch_dims=1)
 
         weights = ScoreWeights(*self._score_weights)
         parts = (self._dim,) * 3 + (len(self._tables) * self.feature_dim,)
         of_late, of_early, product, features = tf.split(tf.convert_to_tensor(weights.first), parts)
         sums = [tf.matmul(vectors, of_early), tf.matmul(vectors, of_late)]
         tensors = [vectors, *sums, *self._tables, product, features, *weights[1:]]
-        found = in_blocks(block, tensors, spans, _BLOCK)
+        pair_scores = in_blocks(block, tensors, spans, _BLOCK)
         antecedents = tf.range(spans)[:, None] - 1 - tf.range(columns)[None]
         exists = antecedents >= 0
         antecedents = tf.maximum(antecedents, 0)
         exists &= tf.gather(facts["documents"], antecedents) == facts["documents"][:, None]
         # Half precision has no number as low as NONE.
-        found = tf.cast(found + scores[:, None] + tf.gather(scores, antecedents), tf.float32)
-        found = tf.where(exists, found, NONE)
-        return tf.concat([tf.zeros((spans, 1), found.dtype), found], 1)
+        totals = tf.cast(pair_scores + scores[:, None] + tf.gather(scores, antecedents), tf.float32)
+        totals = tf.where(exists, totals, NONE)
+        return tf.concat([tf.zeros((spans, 1), totals.dtype), totals], 1)
 
     def compute_mask(self, inputs, mask=None):
         return None
@@ -121,7 +121,7 @@ class AntecedentScores(Tracked, keras.layers.Layer):
         return super().get_config() | {name: getattr(self, name) for name in own}
 
     def _facts(self, inputs: dict) -> dict[str, tf.Tensor]:
-        """Returns integers of each span, `(spans,)`: its document, genre and speaker."""
+        """Returns each span's document, genre and speaker as integers, `(spans,)`."""
         sentences = inputs["places"][:, 0]
         facts = {name: tf.gather(inputs[name], sentences) for name in ("documents", "genres")}
         if self.speakers:
@@ -136,18 +136,18 @@ class AntecedentScores(Tracked, keras.layers.Layer):
     def _features(
         self, tables: tuple, facts: dict[str, tf.Tensor], first: tf.Tensor, after: tf.Tensor, begin: tf.Tensor
     ) -> tf.Tensor:
-        """Returns the features' vectors of a block's pairs, float32 `(spans, earlier ones, features * dim)`."""
+        """Returns the features' vectors of a block's pairs, float32 `(spans, earlier spans, features * dim)`."""
         distances = tf.range(first, after)[:, None] - tf.range(begin, after)[None]
-        found = [tf.gather(tables[0], distance_bins(distances))]
+        features = [tf.gather(tables[0], distance_bins(distances))]
         if self.speakers:
             names = facts["speakers"]
             same = names[first:after, None] == names[None, begin:after]
-            found.append(tf.gather(tables[1], tf.cast(same, tf.int32)))
+            features.append(tf.gather(tables[1], tf.cast(same, tf.int32)))
         if self.num_genres:
             # An unknown genre has the vector 0.
             known = tf.one_hot(facts["genres"][first:after] - 1, self.num_genres, dtype=tables[-1].dtype)
-            found.append(tf.tile(tf.matmul(known, tables[-1])[:, None], (1, after - begin, 1)))
-        return tf.concat(found, -1)
+            features.append(tf.tile(tf.matmul(known, tables[-1])[:, None], (1, after - begin, 1)))
+        return tf.concat(features, -1)
 
 
 def distance_bins(distances: tf.Tensor) -> tf.Tensor:

@@ -19,7 +19,7 @@ class CoupledLSTM(keras.layers.Layer):
 
     Args:
         units: width of the output.
-        recurrent_dropout_rate: of the output that the next step reads, with one mask for all steps of a row.
+        recurrent_dropout_rate: of the output that the next step reads; all steps of a row share a mask.
         reverse: whether rows are read from their last real position to their first.
 
     Call arguments:

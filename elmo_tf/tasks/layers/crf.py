@@ -1,4 +1,4 @@
-"""A linear-chain conditional random field: scores of whole label sequences, their loss and the best of them."""
+"""A linear-chain conditional random field: scores of whole label sequences, their loss and their decoding."""
 
 import logging
 import math
@@ -16,9 +16,9 @@ _log = logging.getLogger("elmo_tf")
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class CRF(keras.layers.Layer):
-    """Scores label sequences: each token's own scores, transitions between labels, first and last label.
+    """Scores label sequences: each token's own scores, transitions between labels, the first and the last label.
 
-    The last layer of a tagger. It returns its inputs, and holds the weights that its loss and its decoding use:
+    The last layer of a tagger. It returns its inputs and holds the weights that its loss and its decoding use:
 
         crf = elmo_tf.CRF(tags)
         outputs = crf(keras.layers.Dense(len(tags))(hidden))
@@ -28,7 +28,7 @@ class CRF(keras.layers.Layer):
     real positions come first in each row.
 
     Args:
-        labels: the labels, or how many there are. If they are tags of IOB2 or BIOUL (BIOES), such as `B-PER`, only
+        labels: the labels, or their number. If they are tags of IOB2 or BIOUL (BIOES), such as `B-PER`, only
             sequences that the scheme allows are decoded. Tags of IOB1, where an `I-` may have no `B-` of its kind, are
             decoded freely, with a warning.
         boundaries: whether the first and the last label have scores of their own.
@@ -75,9 +75,10 @@ class CRF(keras.layers.Layer):
     def call(self, scores, mask=None, decode=False):
         if decode:
             return self.decode(scores, mask)
-        found = tf.identity(tf.cast(scores, self.variable_dtype))
-        found._crf = self  # for loss and metric, which see nothing but this tensor; Keras passes its masks like this
-        return found
+        outputs = tf.identity(tf.cast(scores, self.variable_dtype))
+        # Loss and metric get nothing but this tensor. Keras attaches masks in the same way.
+        outputs._crf = self
+        return outputs
 
     def compute_output_spec(self, scores, mask=None, decode=False):
         if decode:
@@ -90,7 +91,7 @@ class CRF(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        # Before labels had names, their number was `num_labels`.
+        # Models of older versions have only a number of labels, `num_labels`.
         return cls(**{{"num_labels": "labels"}.get(name, name): value for name, value in config.items()})
 
     @property
@@ -141,10 +142,10 @@ class CRF(keras.layers.Layer):
             allowed: bool `(labels,)`, `(from, to)` and `(labels,)`, which labels may begin, follow each other and end;
                 None: what the scheme of the layer's labels allows.
         """
-        weights = [tf.cast(one, tf.float64) for one in (self.begin, self.transitions, self.end)]
+        weights = [tf.cast(weight, tf.float64) for weight in (self.begin, self.transitions, self.end)]
         allowed = allowed or self._allowed
         if allowed is not None:
-            weights = [tf.where(may, one, -math.inf) for may, one in zip(allowed, weights, strict=True)]
+            weights = [tf.where(may, weight, -math.inf) for may, weight in zip(allowed, weights, strict=True)]
         mask = tf.ones(tf.shape(scores)[:2], tf.bool) if mask is None else mask
         best = viterbi(_at_least_one_step(scores), _at_least_one_step(mask, False), *weights)
         return best[:, : tf.shape(scores)[1]]
@@ -173,7 +174,7 @@ class CRF(keras.layers.Layer):
 
 
 def _at_least_one_step(values: tf.Tensor, padding: float = 0.0) -> tf.Tensor:
-    """Returns `(batch, time, ...)` with a padding position if `time` is 0: there is a first label to look at."""
+    """Returns `(batch, time, ...)`, with a padding position if `time` is 0, so that there is a first label."""
     missing = tf.cast(tf.shape(values)[1] == 0, tf.int32)
     widths = [[0, 0], [0, missing], *[[0, 0]] * (len(values.shape) - 2)]
     return tf.pad(values, widths, constant_values=tf.cast(padding, values.dtype))
@@ -183,7 +184,7 @@ def _at_least_one_step(values: tf.Tensor, padding: float = 0.0) -> tf.Tensor:
 def viterbi(scores: tf.Tensor, mask: tf.Tensor, begin: tf.Tensor, transitions: tf.Tensor, end: tf.Tensor) -> tf.Tensor:
     """Decodes like `CRF.decode`: `begin` and `end` are float64 `(labels,)`, `transitions` `(from, to)`; -inf forbids.
 
-    If several labels are equally good, the first is taken.
+    If several labels are equally good, it takes the first.
     """
     scores, mask = tf.cast(scores, tf.float64), tf.cast(mask, tf.bool)
     batch, time, labels = tf.unstack(tf.shape(scores))
@@ -192,8 +193,8 @@ def viterbi(scores: tf.Tensor, mask: tf.Tensor, begin: tf.Tensor, transitions: t
     start = tf.tile(tf.where(same == 0, tf.constant(0.0, tf.float64), -math.inf), (batch, 1))
 
     def step(state, inputs):
-        (best, _), (place, token, real) = state, inputs
-        ways = best[:, :, None] + tf.where(place == 0, begin[None], transitions)
+        (best, _), (position, token, real) = state, inputs
+        ways = best[:, :, None] + tf.where(position == 0, begin[None], transitions)
         # After the last token, nothing changes.
         before = tf.where(real[:, None], tf.argmax(ways, 1, tf.int32), same)
         return tf.where(real[:, None], tf.reduce_max(ways, 1) + token, best), before
@@ -201,14 +202,14 @@ def viterbi(scores: tf.Tensor, mask: tf.Tensor, begin: tf.Tensor, transitions: t
     tokens = tf.range(time), tf.transpose(scores, (1, 0, 2)), tf.transpose(mask)
     best, before = tf.scan(step, tokens, (start, tf.zeros_like(start, tf.int32)))
     last = tf.argmax(best[-1] + end, 1, tf.int32)
-    # Follows each token's best label back to that of the token before it.
+    # Follows each token's best label back to the label of the token before.
     path = tf.scan(lambda label, before: tf.gather(before, label, batch_dims=1), before, last, reverse=True)
     return tf.where(mask, tf.transpose(tf.concat([path[1:], last[None]], 0)), -1)
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class CRFLoss(keras.losses.Loss):
-    """What `CRF.loss` returns; each row has one sample weight."""
+    """The loss that `CRF.loss` returns; each row has one sample weight."""
 
     def __init__(self, name: str = "crf_loss", **kwargs: Any):
         super().__init__(name=name, **kwargs)
@@ -227,7 +228,7 @@ class CRFLoss(keras.losses.Loss):
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class CRFAccuracy(keras.metrics.Mean):
-    """What `CRF.accuracy` returns."""
+    """The metric that `CRF.accuracy` returns."""
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         crf, labels = _crf_and_labels(y_true, y_pred)
@@ -243,8 +244,8 @@ class CRFAccuracy(keras.metrics.Mean):
 def _crf_and_labels(y_true: tf.Tensor, y_pred: tf.Tensor) -> tuple[CRF | None, tf.Tensor]:
     """Returns the layer that `y_pred` comes from, and the labels, int32 `(batch, time)`, -1 where there is no token.
 
-    The layer is None in a graph whose `y_pred` does not come from one. Under a `tf.distribute` strategy, Keras traces
-    losses and metrics once with tensors of the right shape alone, so such a graph must not raise before it runs.
+    The layer is None in a graph whose `y_pred` does not come from a `CRF`. Under a `tf.distribute` strategy, Keras
+    traces losses and metrics once with other tensors of the right shape, so such a graph must not raise before it runs.
     """
     labels, mask = tf.cast(y_true, tf.int32), getattr(y_pred, "_keras_mask", None)
     if labels.shape.rank != 2:

@@ -32,7 +32,7 @@ def score(first: tf.Tensor, weights: ScoreWeights, rate: float = 0.0, seed: tf.T
     """Returns a score for each row, float32 `(...)`.
 
     `first`, float32 `(..., units)`, is the product with the first kernel, parts of which rows may share. `rate` and
-    `seed`, integers `(2,)`, are those of the dropout after each hidden layer; without a seed there is none.
+    `seed`, integers `(2,)`, are those of the dropout after each hidden layer; without a seed there is no dropout.
     """
     seeds = two_seeds(seed)
     hidden = dropped(tf.nn.relu(first + weights.first_bias), rate, seeds[0])
@@ -41,7 +41,7 @@ def score(first: tf.Tensor, weights: ScoreWeights, rate: float = 0.0, seed: tf.T
 
 
 def dropped(values: tf.Tensor, rate: float, seed: tf.Tensor | None) -> tf.Tensor:
-    """Returns the values after dropout with a seed; without one, as they are."""
+    """Returns the values after dropout; without a seed, unchanged."""
     return values if seed is None else tf.nn.experimental.stateless_dropout(values, rate, seed)
 
 

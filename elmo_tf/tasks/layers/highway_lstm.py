@@ -25,7 +25,7 @@ class HighwayLSTM(keras.layers.Layer):
 
     Args:
         units: width of state and output.
-        dropout_rate: of the output and the recurrent state together, one mask per sequence.
+        dropout_rate: of the output and the recurrent state together, with one mask per sequence.
         go_backwards: whether it reads from the last position to the first. Unlike in Keras's layers, the output has the
             order of the input.
         seed: of the dropout.

@@ -18,7 +18,7 @@ class MentionSpans(Tracked, keras.layers.Layer):
 
     A span's vector is `[x_first; x_last; width; head]`: the LSTM's outputs at its first and last word, a learned vector
     of its width, and the mean of its words' vectors, weighted by a softmax of scores of the LSTM's outputs. Only kept
-    spans get a vector: the first layer of the scoring network is a sum of products computed once for each word.
+    spans get a vector: the first layer of the scoring network is a sum of products that are computed once per word.
 
     Args:
         max_width: words of the longest span.
@@ -28,7 +28,7 @@ class MentionSpans(Tracked, keras.layers.Layer):
         dropout_rate: of the hidden layers and the widths' vectors.
 
     Call arguments:
-        inputs: a dict; rows are the sentences of one document after the other.
+        inputs: a dict; rows are sentences, grouped by document.
             `hidden`: float32 `(sentences, time, hidden_dim)`, the LSTM's outputs, with or without a Keras mask.
             `vectors`: float32 `(sentences, time, dim)`, the words' vectors.
             `documents`: int32 `(sentences,)`, ascending: the document of each sentence.
@@ -37,7 +37,7 @@ class MentionSpans(Tracked, keras.layers.Layer):
         a dict, in the order of the text.
             `vectors`: float32 `(spans, 2 * hidden_dim + feature_dim + dim)`.
             `scores`: float32 `(spans,)`.
-            `spans`: int32 `(spans, 2)`, first word and the one after the last, counted through all sentences.
+            `spans`: int32 `(spans, 2)`, first word and word after the last, counted through all sentences.
             `places`: int32 `(spans, 2)`, the first word's sentence and its position there.
 
     Reference:
@@ -73,13 +73,13 @@ class MentionSpans(Tracked, keras.layers.Layer):
         self._score_weights = add_score_weights(self, sum(self._parts), self.units)
 
     def call(self, inputs, mask=None, training=False):
-        hidden, vectors, places = self._words(inputs, mask)
-        documents = tf.gather(inputs["documents"], places[:, 0])
+        hidden, vectors, positions = self._words(inputs, mask)
+        documents = tf.gather(inputs["documents"], positions[:, 0])
         # For the span of each width that begins with each word: its last word, and whether it exists.
         last = tf.range(tf.shape(hidden)[0])[:, None] + tf.range(self.max_width)
         inside = last < tf.shape(hidden)[0]
         last = tf.where(inside, last, 0)
-        inside &= tf.gather(places[:, 0], last) == places[:, :1]
+        inside &= tf.gather(positions[:, 0], last) == positions[:, :1]
         heads = self._head_weights(hidden, last, inside)
         seeds = next_seeds(self._seeds, self.dropout_rate, training)
         widths = tf.tile(self.widths[None], (tf.shape(hidden)[0], 1, 1))
@@ -103,7 +103,7 @@ class MentionSpans(Tracked, keras.layers.Layer):
             "vectors": tf.concat([*ends, tf.gather_nd(widths, own), head], 1),
             "scores": tf.gather_nd(scores, own),
             "spans": tf.stack([first, first + width + 1], 1),
-            "places": tf.gather(places, first),
+            "places": tf.gather(positions, first),
         }
 
     def compute_mask(self, inputs, mask=None):
@@ -123,12 +123,12 @@ class MentionSpans(Tracked, keras.layers.Layer):
         return super().get_config() | {name: getattr(self, name) for name in own}
 
     def _words(self, inputs: dict, mask: Any) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Returns both vectors of the real words, `(words, dim)`, and their places, int32 `(words, 2)`."""
+        """Returns both vectors of the real words, `(words, dim)`, and their positions, int32 `(words, 2)`."""
         hidden, vectors = inputs["hidden"], inputs["vectors"]
         real = mask["hidden"] if isinstance(mask, dict) else None
         real = tf.ones(tf.shape(hidden)[:2], tf.bool) if real is None else tf.cast(real, tf.bool)
-        places = tf.cast(tf.where(real), tf.int32)
-        return tf.gather_nd(hidden, places), tf.gather_nd(vectors, places), places
+        positions = tf.cast(tf.where(real), tf.int32)
+        return tf.gather_nd(hidden, positions), tf.gather_nd(vectors, positions), positions
 
     def _head_weights(self, hidden: tf.Tensor, last: tf.Tensor, inside: tf.Tensor) -> tf.Tensor:
         """Returns the weights of the words in each span's head, float32 `(words, widths, max_width)`."""

@@ -1,4 +1,4 @@
-"""What the layers that give tokens vectors share."""
+"""The base of the layers that give each token a vector."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Attention between two sequences and within one, whose scores are trilinear; for question answering."""
+"""Attention with trilinear scores, between two sequences and within a sequence, for question answering."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ _MOST_SCORES = 2**24
 
 
 class _Trilinear(keras.layers.Layer):
-    """`score(x, y) = w1 x + w2 y + (w3 * x) y`: what both attentions share. A bias would have no effect."""
+    """`score(x, y) = w1 x + w2 y + (w3 * x) y`: the scores of both attentions. A bias would have no effect."""
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
@@ -36,8 +36,8 @@ class BiAttention(_Trilinear):
     """Attention of a context to a query and of the query to the context.
 
     `[x; a_x; x * a_x; x * b]` for each context vector `x`, where `a_x` is the mean of the query's vectors, weighted by
-    a softmax of their scores with `x`, and `b` the mean of the context's vectors, weighted by a softmax of each one's
-    highest score.
+    a softmax of their scores with `x`, and `b` the mean of the context's vectors, weighted by a softmax of their
+    highest scores.
 
     Call arguments:
         inputs: context, float32 `(batch, time, dim)`, and query `(batch, query_time, dim)`, each with or without a
@@ -61,8 +61,8 @@ class BiAttention(_Trilinear):
             scores = tf.where(of_query[:, None], self._scores(rows, query), _FAR)
             return tf.concat([tf.matmul(tf.nn.softmax(scores), query), tf.reduce_max(scores, -1, keepdims=True)], -1)
 
-        found = _in_blocks(attend, context, tf.shape(query)[1], query.shape[-1] + 1)
-        attended, highest = found[..., :-1], found[..., -1:]
+        columns = _in_blocks(attend, context, tf.shape(query)[1], query.shape[-1] + 1)
+        attended, highest = columns[..., :-1], columns[..., -1:]
         weights = tf.nn.softmax(tf.where(of_context[..., None], highest, _FAR), 1)
         summary = tf.reduce_sum(weights * context, 1, keepdims=True)
         return tf.concat([context, attended, context * attended, context * summary], -1)
@@ -78,8 +78,8 @@ class BiAttention(_Trilinear):
 class SelfAttention(_Trilinear):
     """Attention of each position of a sequence to all others, or to nothing.
 
-    A position does not attend to itself. `exp(nothing)`, learned from -1, is one more term in the denominator of the
-    softmax: the weights of the other positions may sum to little.
+    A position does not attend to itself. The denominator of the softmax has the further term `exp(nothing)`, where
+    `nothing` is learned from -1: the weights of the other positions may sum to little.
 
     Call arguments:
         vectors: float32 `(batch, time, dim)`, with or without a Keras mask.
@@ -96,10 +96,10 @@ class SelfAttention(_Trilinear):
         self.nothing = self.add_weight(name="nothing", shape=(), initializer=keras.initializers.Constant(-1.0))
 
     def call(self, vectors, mask=None):
-        real, places = _real(vectors, mask), tf.range(tf.shape(vectors)[1])
+        real, positions = _real(vectors, mask), tf.range(tf.shape(vectors)[1])
 
         def attend(rows: tf.Tensor, start: tf.Tensor) -> tf.Tensor:
-            others = places[None] != tf.range(start, start + tf.shape(rows)[1])[:, None]
+            others = positions[None] != tf.range(start, start + tf.shape(rows)[1])[:, None]
             scores = tf.where(real[:, None] & others, self._scores(rows, vectors), _FAR)
             highest = tf.stop_gradient(tf.maximum(tf.reduce_max(scores, -1, keepdims=True), self.nothing))
             weights = tf.exp(scores - highest)
@@ -133,9 +133,9 @@ def _in_blocks(
 
     def step(number: tf.Tensor, blocks: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
         start = number * size
-        found = attend(vectors[:, start : start + size], start)
+        attended = attend(vectors[:, start : start + size], start)
         # Positions first: `concat` joins blocks along their first axis.
-        return number + 1, blocks.write(number, tf.transpose(found, (1, 0, 2)))
+        return number + 1, blocks.write(number, tf.transpose(attended, (1, 0, 2)))
 
     _, blocks = tf.while_loop(lambda number, _: number * size < time, step, (0, blocks))
     return tf.ensure_shape(tf.transpose(blocks.concat(), (1, 0, 2)), (*vectors.shape[:2], dim))

@@ -27,10 +27,10 @@ class WordEmbedding(TokenLayer):
         self.words = [str(word) for word in words]
         self.dim = self.output_dim = dim
         self.lower = lower
-        # A table needs an entry: without words, padding, whose vector is masked.
+        # A table needs an entry. Without words it is padding, whose vector is masked.
         keys, first = (self.words, 1) if self.words else ([""], 0)
-        places = tf.range(first, first + len(keys))
-        initializer = tf.lookup.KeyValueTensorInitializer(tf.constant(keys, tf.string), places)
+        rows = tf.range(first, first + len(keys))
+        initializer = tf.lookup.KeyValueTensorInitializer(tf.constant(keys, tf.string), rows)
         self.table = tf.lookup.StaticHashTable(initializer, default_value=0)
         scale = math.sqrt(3 / dim)  # vectors of length 1 on average (Ma and Hovy 2016, section 3.1)
         initial = keras.initializers.RandomUniform(-scale, scale)
@@ -40,7 +40,7 @@ class WordEmbedding(TokenLayer):
         self.built = True
 
     def set_vectors(self, vectors: np.ndarray, zero_unknown: bool = False) -> None:
-        """Sets the vectors of the first words, float32 `(words, dim)`, and that of unknown words to 0 if asked to."""
+        """Sets the vectors of the first words, float32 `(words, dim)`; `zero_unknown`: that of unknown words to 0."""
         table = self.vectors.numpy()
         table[1 : len(vectors) + 1] = vectors
         if zero_unknown:
@@ -48,7 +48,7 @@ class WordEmbedding(TokenLayer):
         self.vectors.assign(table)
 
     def vectors_of(self, tokens: tf.Tensor) -> tf.Tensor:
-        # ASCII first: with "utf-8" an I becomes what the user's locale says, in Turkish another letter.
+        # ASCII first: with "utf-8", the user's locale decides what an I becomes, in Turkish another letter.
         words = tf.strings.lower(tf.strings.lower(tokens), "utf-8") if self.lower else tokens
         return tf.gather(self.vectors, self.table.lookup(words))
 

@@ -20,17 +20,17 @@ def is_without_spaces(text: str) -> bool:
 
 
 def exact_match(predicted: str, answer: str) -> float:
-    """Returns 1 if two answers are equal but for case and punctuation, else 0."""
+    """Returns 1 if two answers differ at most in case and punctuation, else 0."""
     return float(_bare(predicted) == _bare(answer))
 
 
 def f1(predicted: str, answer: str) -> float:
     """Returns the F1 of an answer's characters, from 0 to 1."""
-    found, expected = _segments(predicted), _segments(answer)
-    common = _longest_common_run(found, expected)
+    guess, expected = _segments(predicted), _segments(answer)
+    common = _longest_common_run(guess, expected)
     if not common:
         return 0.0
-    precision, recall = common / len(found), common / len(expected)
+    precision, recall = common / len(guess), common / len(expected)
     return 2 * precision * recall / (precision + recall)
 
 
@@ -40,15 +40,15 @@ def _bare(text: str) -> str:
 
 def _segments(text: str) -> list[str]:
     """Returns single ideographs and kana, and the words between them."""
-    found = []
+    segments = []
     for segment in _SEGMENT.findall(_bare(text)):
-        found += [segment] if re.match(_ALONE, segment) else penn.split(segment)
-    return found
+        segments += [segment] if re.match(_ALONE, segment) else penn.split(segment)
+    return segments
 
 
-def _longest_common_run(found: list[str], expected: list[str]) -> int:
+def _longest_common_run(guess: list[str], expected: list[str]) -> int:
     longest, before = 0, [0] * (len(expected) + 1)
-    for segment in found:
+    for segment in guess:
         lengths = [0]
         for other, length in zip(expected, before, strict=False):
             lengths.append(length + 1 if segment == other else 0)

@@ -30,22 +30,22 @@ def score(gold: Iterable[Clusters], predicted: Iterable[Clusters]) -> dict[str, 
         gold, predicted: the clusters of each document, in the same order.
     """
     total = dict.fromkeys(_METRICS, Counts())
-    for right, found in zip(gold, predicted, strict=True):
+    for right, answered in zip(gold, predicted, strict=True):
         key: Sets = [set(cluster) for cluster in right]
-        response = _as_counted(found, set().union(*key))
+        response = _as_counted(answered, set().union(*key))
         total = {name: total[name] + metric(key, response) for name, metric in _METRICS.items()}
     return total
 
 
 def average_f1(counts: dict[str, Counts]) -> float:
     """Returns the mean of the three F1 in percent."""
-    return sum(one.f1 for one in counts.values()) / len(counts)
+    return sum(count.f1 for count in counts.values()) / len(counts)
 
 
 def _as_counted(clusters: Clusters, in_key: set[Hashable]) -> Sets:
     """Returns predicted clusters as the scorers count repeated mentions.
 
-    Of a mention that the key has, the first counts, in whatever cluster it is; any other counts each time.
+    A mention of the key counts where it first occurs, in whatever cluster; any other mention counts each time.
     """
     seen: set[Mention] = set()
     counted = []
@@ -66,9 +66,9 @@ def _muc(key: Sets, response: Sets) -> Counts:
     """Counts the links that remain in each cluster when it is divided as the other side divides its mentions."""
 
     def links(clusters: Sets, others: Sets) -> tuple[int, int]:
-        place = {mention: number for number, other in enumerate(others) for mention in other}
-        kept = [len(one) - len({place.get(mention, mention) for mention in one}) for one in clusters]
-        return sum(kept), sum(len(one) - 1 for one in clusters)
+        owner = {mention: number for number, other in enumerate(others) for mention in other}
+        kept = [len(cluster) - len({owner.get(mention, mention) for mention in cluster}) for cluster in clusters]
+        return sum(kept), sum(len(cluster) - 1 for cluster in clusters)
 
     return Counts(*links(key, response), *links(response, key))
 
@@ -77,9 +77,11 @@ def _b_cubed(key: Sets, response: Sets) -> Counts:
     """Adds up, over all mentions, the share of its cluster that the other side puts in the same cluster."""
 
     def overlap(clusters: Sets, others: Sets) -> tuple[float, int]:
-        place = {mention: other for other in others for mention in other}
+        owner = {mention: other for other in others for mention in other}
         empty: set[Hashable] = set()
-        shared = [len(one & place.get(mention, empty)) / len(one) for one in clusters for mention in one]
+        shared = [
+            len(cluster & owner.get(mention, empty)) / len(cluster) for cluster in clusters for mention in cluster
+        ]
         return sum(shared), sum(map(len, clusters))
 
     return Counts(*overlap(key, response), *overlap(response, key))
@@ -89,7 +91,7 @@ def _ceafe(key: Sets, response: Sets) -> Counts:
     """Adds up the similarity 2 |K and R| / (|K| + |R|) of clusters, matched one to one for the largest sum."""
     if not key or not response:
         return Counts(0, len(key), 0, len(response))
-    similarity = np.array([[2 * len(one & other) / (len(one) + len(other)) for other in response] for one in key])
+    similarity = np.array([[2 * len(ours & theirs) / (len(ours) + len(theirs)) for theirs in response] for ours in key])
     matched = float(similarity[scipy.optimize.linear_sum_assignment(-similarity)].sum())
     return Counts(matched, len(key), matched, len(response))
 

@@ -5,7 +5,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """What is gold, what was predicted, and how much of each is right; CEAFe and B-cubed count fractions."""
+    """The numbers of gold and predicted items, and of right items among each; fractions for CEAFe and B-cubed."""
 
     recalled: float = 0  # gold and predicted
     gold: float = 0
@@ -14,7 +14,7 @@ class Counts:
 
     def __add__(self, other: "Counts") -> "Counts":
         pairs = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
-        return Counts(*(one + another for one, another in pairs))
+        return Counts(*(ours + theirs for ours, theirs in pairs))
 
     @property
     def recall(self) -> float:

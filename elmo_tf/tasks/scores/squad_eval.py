@@ -11,7 +11,7 @@ from typing import Any
 
 from elmo_tf.tasks.scores import cmrc_eval
 
-NO_ANSWER_THRESHOLD = 0.5  # a question with a higher probability of having no answer gets none
+NO_ANSWER_THRESHOLD = 0.5  # a question with a higher probability of having no answer gets no answer
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -28,7 +28,7 @@ def score(
 
     Args:
         gold: by question, its answers; the best of them counts.
-        predicted: by question, one answer; a question without one counts as wrong.
+        predicted: by question, an answer; a question without an answer counts as wrong.
         by_characters: whether F1 is of characters, as for CMRC, and not of words, as for SQuAD.
     """
     return {name: _mean(raw) for name, raw in _raw(gold, predicted, by_characters).items()}
@@ -40,35 +40,38 @@ def score_with_unanswerable(
     no_answer: Mapping[Any, float],
     by_characters: bool = False,
 ) -> dict[str, float]:
-    """Returns the same for questions of which some have no answer, and more scores, under the official names.
+    """Returns `exact_match` and `f1` where some questions have no answer, and more scores, under the official names.
 
     They are those of SQuAD 2.0's script with a threshold of `NO_ANSWER_THRESHOLD`: `HasAns_exact`, `HasAns_f1` and
     `NoAns_exact`, `NoAns_f1` are over the questions with and without an answer; `best_exact` and `best_f1` are the
     scores with the best threshold, which is `best_exact_thresh` or `best_f1_thresh`.
 
     Args:
-        gold: by question, its answers; none if it has no answer.
-        predicted: by question, the best answer, whether or not it is thought to have one.
+        gold: by question, its answers; empty if it has no answer.
+        predicted: by question, the best answer, even if "no answer" is more probable.
         no_answer: by question, the probability that it has no answer.
         by_characters: as for `score`.
     """
     answers = {question: [text for text in texts if normalized(text)] for question, texts in gold.items()}
     raw = _raw({question: texts or _NO_ANSWER for question, texts in answers.items()}, predicted, by_characters)
     parts = {
-        name: [one for one in gold if bool(answers[one]) == has] for name, has in (("HasAns", True), ("NoAns", False))
+        "HasAns": [question for question in gold if answers[question]],
+        "NoAns": [question for question in gold if not answers[question]],
     }
-    found, best = {}, {}
+    means, best = {}, {}
     for name, scores in raw.items():
         decided = {
-            one: float(not answers[one]) if no_answer[one] > NO_ANSWER_THRESHOLD else scores[one] for one in scores
+            question: float(not answers[question]) if no_answer[question] > NO_ANSWER_THRESHOLD else raw_score
+            for question, raw_score in scores.items()
         }
-        found[name] = _mean(decided)
+        means[name] = _mean(decided)
         official = name.removesuffix("_match")
-        best |= {f"{part}_{official}": _mean({one: decided[one] for one in chosen}) for part, chosen in parts.items()}
+        for part, questions in parts.items():
+            best[f"{part}_{official}"] = _mean({question: decided[question] for question in questions})
         best[f"best_{official}"], best[f"best_{official}_thresh"] = _best_threshold(
             scores, answers, predicted, no_answer
         )
-    return found | best
+    return means | best
 
 
 def normalized(text: str) -> str:
@@ -96,7 +99,7 @@ def _best_threshold(
 ) -> tuple[float, float]:
     """Returns the highest score that a threshold reaches, in percent, and that threshold.
 
-    Above the highest probability nothing is answered; going down, one question after the other is.
+    Below the lowest probability no question is answered; a rising threshold answers more and more questions.
     """
     current = best = float(sum(not texts for texts in answers.values()))
     threshold = 0.0
@@ -117,11 +120,11 @@ def _exact_match(predicted: str, answer: str) -> float:
 
 
 def _f1(predicted: str, answer: str) -> float:
-    found, expected = normalized(predicted).split(), normalized(answer).split()
-    if not found or not expected:
-        return float(found == expected == [] and not answer)
-    common = sum((collections.Counter(found) & collections.Counter(expected)).values())
+    words, expected = normalized(predicted).split(), normalized(answer).split()
+    if not words or not expected:
+        return float(words == expected == [] and not answer)
+    common = sum((collections.Counter(words) & collections.Counter(expected)).values())
     if not common:
         return 0.0
-    precision, recall = common / len(found), common / len(expected)
+    precision, recall = common / len(words), common / len(expected)
     return 2 * precision * recall / (precision + recall)

@@ -2,7 +2,7 @@
 
 Carreras and Màrquez 2005, Introduction to the CoNLL-2005 Shared Task. An argument is right if its label and all its
 tokens are. The predicate itself (`V`) does not count. An argument in several pieces, where `C-X` continues the last
-`X`, counts as one.
+`X`, counts once.
 """
 
 import collections
@@ -14,29 +14,28 @@ from elmo_tf.tasks.scores.f1 import Counts
 _PREDICATE = "V"
 _CONTINUATION = "C-"
 
-# A label and the pieces: first token, and the one after the last.
+# A label and the pieces: first token, and the token after the last.
 Argument = tuple[str, tuple[tuple[int, int], ...]]
 
 
 def by_label(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> dict[str, Counts]:
     """Returns the counts of each label, in alphabetical order, given IOB2 tags of a sentence for each predicate."""
     right, expected, answered = (collections.Counter() for _ in range(3))
-    for tags, found in zip(gold, predicted, strict=True):
-        arguments = [arguments_of(one) for one in (tags, found)]
-        correct = set(arguments[0]) & set(arguments[1])
-        for counter, some in ((right, correct), (expected, arguments[0]), (answered, arguments[1])):
-            counter.update(label for label, _ in some)
+    for pair in zip(gold, predicted, strict=True):
+        wanted, given = map(arguments_of, pair)
+        for counter, arguments in ((right, set(wanted) & set(given)), (expected, wanted), (answered, given)):
+            counter.update(label for label, _ in arguments)
     labels = sorted(expected.keys() | answered.keys())
-    return {one: Counts(right[one], expected[one], right[one], answered[one]) for one in labels}
+    return {label: Counts(right[label], expected[label], right[label], answered[label]) for label in labels}
 
 
 def arguments_of(tags: Sequence[str]) -> list[Argument]:
-    """Returns one predicate's arguments, without the predicate; a `C-X` without an `X` is an argument of its own."""
-    found: list[tuple[str, list[tuple[int, int]]]] = []
+    """Returns a predicate's arguments, without the predicate; a `C-X` without an `X` is an argument of its own."""
+    arguments: list[tuple[str, list[tuple[int, int]]]] = []
     for start, end, kind in tag_schemes.spans(tags):
-        continued = [pieces for label, pieces in found if _CONTINUATION + label == kind]
+        continued = [pieces for label, pieces in arguments if _CONTINUATION + label == kind]
         if continued:
             continued[-1].append((start, end))
         else:
-            found.append((kind, [(start, end)]))
-    return [(label, tuple(pieces)) for label, pieces in found if label != _PREDICATE]
+            arguments.append((kind, [(start, end)]))
+    return [(label, tuple(pieces)) for label, pieces in arguments if label != _PREDICATE]

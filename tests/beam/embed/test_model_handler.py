@@ -67,7 +67,7 @@ def test_the_newest_version_is_fetched_from_a_store(savedmodel, store):
             ElmoModelHandler(place).load_model()
         del store[f"{place}/10/{name}"]
     del store[f"{place}/10/assets/config.json"]
-    with pytest.raises(InputError, match=r"expected the file assets/config.json"):
+    with pytest.raises(InputError, match=r"assets/config.json is missing"):
         ElmoModelHandler(place).load_model()
 
 
