@@ -119,7 +119,7 @@ WRONG = [
     ("dump-weights --workdir trained --output dangling", "dangling: a link to a path that does not exist"),
     ("import english --workdir dangling", "dangling: a link to a path that does not exist"),
     ("import english --output dangling", r"\S*dangling/1: a link to a path that does not exist"),
-    ("projector --model mine --input text.txt --word bank --logdir dangling", "dangling: a link to a place"),
+    ("projector --model mine --input text.txt --word bank --logdir dangling", "dangling: a link to a path"),
     ("weights-plot --model mine --output dangling", "dangling: a link to a path that does not exist"),
     ("probe blimp --model mine --data text.txt --output dangling", "dangling: a link to a path that does not exist"),
     (f"{TRAIN.replace('new/workdir', 'dangling')}", "dangling: a link to a path that does not exist"),

@@ -100,7 +100,7 @@ class Source(NamedTuple):
 
 
 def read_all(source: Source, expected: Shapes) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields every expected array with its name, float32, after comparing all names and shapes.
+    """Yields every expected array with its name, float32, array by array, after comparing all names and shapes.
 
     The names of a single LSTM layer may lack its number.
 

@@ -33,5 +33,5 @@ def files_in(folder: str | os.PathLike) -> tuple[pathlib.Path, pathlib.Path] | N
     weights = known[:1] or sorted(folder.glob("*_weights*.hdf5"))
     if len(options) > 1 or len(weights) > 1:
         names = ", ".join(path.name for path in [*options, *weights])
-        raise InputError(str(folder), f"the files of several models ({names}): give the two files of a model")
+        raise InputError(str(folder), f"the files of several models ({names}): give the two files of one model")
     return options[0], weights[0] if weights else folder / WEIGHTS_FILE

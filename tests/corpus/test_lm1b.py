@@ -166,10 +166,10 @@ ARCHIVES = {"cut.tgz": PACKED[:-9], "bad.tgz": bytes(len(PACKED))}
     ("arguments", "message"),
     [
         ("--archive missing.tgz", "missing.tgz: no such file"),
-        ("--archive cut.tgz", f"cut.tgz: expected {len(PACKED):,} bytes, found {len(PACKED) - 9:,}"),
+        ("--archive cut.tgz", f"cut.tgz: it has {len(PACKED) - 9:,} bytes, but should have {len(PACKED):,}"),
         ("--archive bad.tgz", "bad.tgz: its SHA-256 is [0-9a-f]{64}, but should be [0-9a-f]{64}"),
         ("--url http://127.0.0.1:1/", "http://127.0.0.1:1/: expected .* bytes, found a connection that failed .*"),
-        ("--output cut.tgz", "cut.tgz: a file of this name exists"),
+        ("--output cut.tgz", "cut.tgz: a file of this name exists; name a new folder"),
         ("--output cut.tgz/new", r"cut.tgz/new: the folder cannot be made \(File exists\)"),
     ],
 )
