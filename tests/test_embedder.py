@@ -132,8 +132,8 @@ def test_progress_counts_texts(model):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("a text",), "texts: expected a list of texts, .text. for one, found 'a text'"),
-        ((None,), "texts: expected a list of texts, .text. for one, found None"),
+        (("a text",), "texts: expected a list of texts, .text. for a single text, found 'a text'"),
+        ((None,), "texts: expected a list of texts, .text. for a single text, found None"),
         (({"q1": "a text"},), "texts: expected a list of texts, found a dict"),
         ((["a", 3],), "texts: expected sentences, or lists of tokens, found 3"),
         ((["a"], "best"), "layers: expected one of all, top, average, sum, mix, or 0 to 2, found 'best'"),

@@ -80,7 +80,7 @@ ANSWERS = "the store does not answer ("
 REFUSED = {
     "no such bucket, text": ("s3://none/a", "OUT", f"s3://none/a: {ANSWERS}The specified bucket"),
     "no such bucket, output": ("TEXT", "s3://none/a", f"s3://none/a: {ANSWERS}The specified bucket"),
-    "no such text": ("s3://bucket/none", "OUT", "s3://bucket/none: expected a file, folder or glob"),
+    "no such text": ("s3://bucket/none", "OUT", "s3://bucket/none: no such file"),
     "a stranger": ("TEXT", "OUT", f"{ANSWERS}The AWS Access Key Id you provided"),
     "no store": ("TEXT", "OUT", f"{ANSWERS}Could not connect to the endpoint URL"),
     "a reader": ("TEXT", "s3://bucket/denied", "cannot write s3://bucket/denied/plan.json"),

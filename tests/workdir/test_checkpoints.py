@@ -243,7 +243,7 @@ def test_what_is_renamed_is_on_the_disk_before(trained, tmp_path, monkeypatch):
 
 
 def test_a_workdir_in_use_is_refused_by_name(copy, records):
-    message = f"^{copy.path}: expected a folder that no other"
+    message = f"^{copy.path}: another run is using this folder"
     with lock.locked(copy.path), pytest.raises(InputError, match=message):
         loop.train(MICRO_CONFIG, records.path, copy.path, steps=9)
 
