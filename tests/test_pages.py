@@ -113,7 +113,7 @@ def test_the_first_program_tells_two_senses_apart_and_writes_nothing(tmp_path, m
 def test_the_second_program_loads_what_make_savedmodels_writes(folder, capsys):
     (folder / "savedmodels" / "english").symlink_to(folder / "savedmodels" / "mine")
     run(blocks("README.md", "python")[1])
-    assert capsys.readouterr().out == "(1, 7, 16)\n"
+    assert capsys.readouterr().out == "(1, 6, 16)\n"  # this model splits at white space
     made = re.search(r"^savedmodels:.*\n\t.*(elmo-tf import .*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert made[1] == "elmo-tf import english --output savedmodels/english"
 
