@@ -30,7 +30,8 @@ _POSITIONS = 32  # processed at once: the probabilities of all words at each are
 
 
 def write(source: sources.Path, text: str | os.PathLike, word: str, output: str | os.PathLike) -> None:
-    """Writes the page about the sentences of a file, one per line; see `look`."""
+    """Writes the page about the sentences of a file, one per line; see `look`. An earlier page is replaced."""
+    staging.check_link(output)
     lines = [line.text for line in numbered_lines.filled_lines(text)]
     template = importlib.resources.files("elmo_tf.probes").joinpath("look.html").read_text("utf-8")
     data = json.dumps(look(source, lines, word), ensure_ascii=False, separators=(",", ":"))

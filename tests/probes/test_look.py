@@ -144,6 +144,13 @@ class _Elements(html.parser.HTMLParser):
         self.texts.append(data.strip())
 
 
+def test_a_link_to_nothing_is_refused_as_output(tmp_path):
+    (tmp_path / "page.html").symlink_to(tmp_path / "elsewhere.html")
+    with pytest.raises(InputError, match="a link to a path that does not exist"):
+        look.write("english", tmp_path / "text", "bank", tmp_path / "page.html")
+    assert not (tmp_path / "elsewhere.html").exists()
+
+
 def test_markup_in_a_sentence_stays_text(written):
     page, sentence = written()
     elements = _Elements(page.read_text("utf-8"))
