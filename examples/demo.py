@@ -88,7 +88,7 @@ def parse_arguments() -> argparse.Namespace:
     for option, usual in (("folder", FOLDER), ("output", OUTPUT)):
         path = getattr(arguments, option)
         if path != usual and path.exists():
-            parser.error(f"--{option}: expected a folder that does not exist yet, found one: {path}")
+            parser.error(f"--{option}: {path} exists already; name a new folder")
     return arguments
 
 
