@@ -296,7 +296,7 @@ def _masked(text: Text, word: str | None, tokenizer: str) -> tuple[list[bytes], 
         # Counted before the text is split, because a tokenizer may split the mask.
         given = to_bytes(text, "text")
         if (count := given.count(mask)) != 1:
-            raise InputError("text", f"the token {MASK} once in the sentence", f"it {count} times")
+            raise InputError("text", f"the token {MASK} occurs {count} times in the sentence; it must occur once")
         before, after = _split(given.split(mask), tokenizer)
         return [*before, mask, *after], len(before)
     wanted = mask if word is None else to_bytes(word, "word")

@@ -77,7 +77,7 @@ def test_english_is_the_default_and_takes_sentences_as_people_write_them(capsys)
     assert cli.main(["fill", "She put the [MASK] on the table.", "--top", "1"]) == 0
     assert json.loads(capsys.readouterr().out)["sequence"].endswith(" on the table .")
     assert cli.main(["fill", "A [MASK] and a [MASK]."]) == 1
-    message = "SENTENCE: expected the token [MASK] once in the sentence, found it 2 times"
+    message = "SENTENCE: the token [MASK] occurs 2 times in the sentence; it must occur once"
     assert capsys.readouterr().err.splitlines()[-1] == f"elmo-tf: error: {message}"
     (sentence,) = elmo_tf.load("english").encode(["The bank lends money."])
     assert sentence.tokens == ["The", "bank", "lends", "money", "."]
