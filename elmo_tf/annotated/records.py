@@ -82,6 +82,7 @@ def _cells(text: str) -> list[str]:
 
 
 def is_parquet(path: str | os.PathLike) -> bool:
+    """Whether a file is Parquet, by its ending."""
     return pathlib.Path(path).suffix == ".parquet"
 
 
