@@ -24,7 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from benchmarks.cove import CoVe
 from benchmarks.probes import FILES
 from elmo_tf.annotated import conllu, semcor
-from elmo_tf.model.token_mask import TokenMask
+from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.probes import pos, wsd
 from elmo_tf.tasks import fitting, ner
 from elmo_tf.tasks.recipe import chosen

@@ -16,8 +16,8 @@ from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.sampled_softmax import new_softmax
 from elmo_tf.model.scalar_mix import build_mix
 from elmo_tf.savedmodel import assets, checksums
-from elmo_tf.scoring import Softmax
 from elmo_tf.text import in_graph
+from elmo_tf.text.vocabulary import Softmax
 
 Words = Sequence[bytes]  # the tokens of a sentence
 

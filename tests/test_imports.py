@@ -22,7 +22,7 @@ FLOORS = (
     {"elmo_tf.tensorflow_engine", "elmo_tf.training"},
     {"elmo_tf.engines"},
     {"elmo_tf.embedder"},
-    {"elmo_tf.allennlp", "elmo_tf.api", "elmo_tf.beam", "elmo_tf.elmo", "elmo_tf.probes", "elmo_tf.spacy"},
+    {"elmo_tf.allennlp", "elmo_tf.api", "elmo_tf.beam", "elmo_tf.keras_layer", "elmo_tf.probes", "elmo_tf.spacy"},
     {"elmo_tf.tasks"},
     {"elmo_tf.cli"},  # alone up here: nothing imports it
 )

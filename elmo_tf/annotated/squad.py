@@ -16,8 +16,8 @@ from elmo_tf.annotated.reading import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
-from elmo_tf.text import running_text
-from elmo_tf.text.running_text import Word
+from elmo_tf.text.penn import Word
+from elmo_tf.text.tokenizers import words_of
 
 _QUOTES = {"``": '"', "''": '"'}
 
@@ -111,7 +111,7 @@ class Question:
 
 def paragraph_of(text: str, tokenizer: str = "penn") -> Paragraph:
     """Returns a text with its words."""
-    return Paragraph(text, tuple(running_text.split(text, tokenizer, finely=True)))
+    return Paragraph(text, tuple(words_of(text, tokenizer, finely=True)))
 
 
 def question_of(

@@ -17,7 +17,7 @@ from elmo_tf.annotated import columns, numbered_lines, records, tag_jsonlines, t
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.reading import Reading
 from elmo_tf.config import Positive, Rate
-from elmo_tf.model.token_mask import TokenMask
+from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.layers.crf import CRF, viterbi
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words

@@ -124,7 +124,7 @@ class _Runs:
         self._kind, self._reading, self._labels = type(system), system.reading, system.labels_of(data["train"])
         self._data, self._table, self._bilm, self._given = data, table, bilm, given
         self._checksums = _checksums(data, table, bilm)
-        self._known_sentences = None
+        self._cached_layers = None
 
     def train(self, recipe: Recipe, folder: pathlib.Path) -> dict[str, Any]:
         """Trains a system in its folder, or returns its scores if it is complete."""
@@ -169,12 +169,12 @@ class _Runs:
     def _network(self, system: System, folder: pathlib.Path) -> keras.Model:
         vectors = TokenVectors(system.recipe, self._table, self._bilm)
         if vectors.elmo is not None and system.recipe.elmo.remember:
-            if self._known_sentences is None:
+            if self._cached_layers is None:
                 every = [*self._data["train"], *self._data["dev"], *self._data["test"]]
                 texts = (encoded(tokens) for example in every for tokens in system.texts(example))
                 vectors.elmo.remember(texts, folder)
-                self._known_sentences = vectors.elmo.known_sentences
-            vectors.elmo.known_sentences = self._known_sentences
+                self._cached_layers = vectors.elmo.cached_layers
+            vectors.elmo.cached_layers = self._cached_layers
         return system.network(vectors)
 
     def _results(self, system: System, network: keras.Model, history: fitting.History) -> dict[str, Any]:

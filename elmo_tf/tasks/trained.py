@@ -21,7 +21,7 @@ from elmo_tf.published import models
 from elmo_tf.tasks import published
 from elmo_tf.tasks.prediction import Predictor
 from elmo_tf.tasks.system import Example, System
-from elmo_tf.text import running_text, tokenizers
+from elmo_tf.text import tokenizers
 
 _log = logging.getLogger("elmo_tf")
 
@@ -74,7 +74,7 @@ class Trained:
         if tokenizer not in tokenizers.TOKENIZERS or self.system.name not in tasks.RAW_TEXT:
             expected = f"one of {', '.join(tokenizers.TOKENIZERS)}, for {' or '.join(tasks.RAW_TEXT)}"
             raise InputError("tokenizer", expected, f"{tokenizer!r} for {self.system.name}")
-        words = [running_text.split(sentence, tokenizer) for sentence in sentences]
+        words = [tokenizers.words_of(sentence, tokenizer) for sentence in sentences]
         if empty := [sentence for sentence, tokens in zip(sentences, words, strict=True) if not tokens]:
             raise InputError("sentences", "texts with words", repr(empty[0]))
         predictions = self.predict([[word.text for word in sentence] for sentence in words])

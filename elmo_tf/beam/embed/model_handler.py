@@ -70,7 +70,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         super().__init__(large_model=large_model, **kwargs)
         embedder.check_layers(layers)
         require("pool", pool in (None, *embedder.POOLS), f"None or one of {', '.join(embedder.POOLS)}", repr(pool))
-        precisions = contract.PRECISIONS
+        precisions = sources.PRECISIONS
         require("precision", precision in precisions, f"one of {', '.join(precisions)}", repr(precision))
         self._savedmodel, self._layers, self._pool = os.fspath(savedmodel), layers, pool
         self._batch_tokens, self._num_threads, self._precision = batch_tokens, num_threads, precision

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from elmo_tf.model.token_mask import TokenMask
+from elmo_tf.model.token_inputs import TokenMask
 
 
 class TokenLayer(keras.layers.Layer):
@@ -29,7 +29,7 @@ class TokenLayer(keras.layers.Layer):
     def call(self, tokens):
         mask = self._mask(tokens)
         if tokens.dtype != tf.string:
-            # Only the shape matters: see `_of_shape_alone` in `elmo_tf.elmo.layer`.
+            # Only the shape matters: see `_of_shape_alone` in `elmo_tf.keras_layer`.
             tokens = tf.fill(tf.shape(mask), "")
         vectors = self.vectors_of(tokens)
         return vectors * tf.cast(mask, vectors.dtype)[..., None]
