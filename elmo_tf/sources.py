@@ -17,9 +17,9 @@ import numpy as np
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.published import arrays, fetching, folders, models
+from elmo_tf.published import arrays, fetching, models
 from elmo_tf.published.options import read_options
-from elmo_tf.savedmodel import assets, checksums, contract, finding
+from elmo_tf.savedmodel import assets, checksums, contract
 from elmo_tf.text import tokenizers
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.text.vocabulary import Softmax
@@ -225,13 +225,13 @@ def find(source: Path) -> Source:
         raise InputError("source", _EXPECTED, "an empty string")
     folder = pathlib.Path(source)
     name = os.path.abspath(folder)
-    published = folders.files_in(folder)
+    published = fetching.files_in(folder)
     if is_workdir(folder):
         workdir = open_workdir(folder)
         return Workdir(name, workdir.config.model, workdir.tokenizer)
     if published is not None:
         return _published(name, *published)
-    if (version := finding.newest(folder)) is not None:
+    if (version := assets.newest(folder)) is not None:
         staging.check_for_tensorflow(version)
         checksums.check(version)
         return SavedModel(os.path.abspath(version), assets.read_config(version), assets.read_tokenizer(version))

@@ -139,7 +139,7 @@ LIGHT = (
     "elmo_tf.text.vocabulary",
     "elmo_tf.records.record_folder",
     "elmo_tf.records.wire",
-    "elmo_tf.savedmodel.vector_files",
+    "elmo_tf.records.vector_files",
     "elmo_tf.workdir.folder",
     "elmo_tf.embedder",
     "elmo_tf.reference",

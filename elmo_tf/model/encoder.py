@@ -1,5 +1,6 @@
 """The biLM over whole sentences, without arithmetic on padding: `BiLM.call`, SavedModels and the Keras layer."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import keras
@@ -7,14 +8,24 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
+from elmo_tf.model.arithmetic import Clips
 from elmo_tf.model.char_cnn import CharCNN
 from elmo_tf.model.kernels import lstmp_packed
-from elmo_tf.model.kernels.packing import Packing, pack
-from elmo_tf.model.lstm_cell import Clips
+from elmo_tf.model.kernels.lstmp_packed import Packing, pack
 from elmo_tf.model.names import DIRECTIONS
 from elmo_tf.model.tracking import Tracked
-from elmo_tf.model.walk import Layer, States, run_directions
 from elmo_tf.text import char_ids as char_ids_lib
+
+# For each layer of a direction the cell (rows, units) and the recurrent state (rows, projection_dim), float32.
+DirectionState = tuple[tuple[tf.Tensor, tf.Tensor], ...]
+# Both directions' states, forward first.
+States = tuple[DirectionState, DirectionState]
+
+# What a layer reads, and what it returns. In training: a tensor (batch, time, dim). In inference: a tuple of the packed
+# positions (N, dim) and, unless these include the boundaries, of the direction's boundary (1 or batch, dim).
+Vectors = tf.Tensor | tuple[tf.Tensor, ...]
+# A projected LSTM: vectors and state in, vectors and state out.
+Layer = Callable[[Vectors, tuple[tf.Tensor, tf.Tensor]], tuple[Vectors, tuple[tf.Tensor, tf.Tensor]]]
 
 
 class Encoder(Tracked, keras.layers.Layer):
@@ -89,7 +100,7 @@ class Encoder(Tracked, keras.layers.Layer):
         batch_size, max_length, _ = tf.unstack(tf.shape(char_ids))
         lengths = _lengths(char_ids)
         packing = pack(lengths)
-        positions = packing.rows * max_length + packing.steps
+        positions = lstmp_packed.rows * max_length + lstmp_packed.steps
         max_chars = char_ids.shape[-1]
         ids = tf.gather(tf.reshape(char_ids, (batch_size * max_length, max_chars)), positions)
         # Boundaries that are not among the positions of the batch are encoded once, in front of them.
@@ -97,7 +108,7 @@ class Encoder(Tracked, keras.layers.Layer):
         encoded = self.char_cnn(tf.concat([boundary_ids, ids], 0))
         packed = encoded[len(boundary_ids) :]
 
-        inputs = [(packed,), (tf.gather(packed, packing.mirrored),)]
+        inputs = [(packed,), (tf.gather(packed, lstmp_packed.mirrored),)]
         if not boundaries:
             shape = (tf.shape(initial_states[0][0][0])[0], packed.shape[1])
             inputs = [(*vectors, tf.broadcast_to(encoded[number], shape)) for number, vectors in enumerate(inputs)]
@@ -108,11 +119,47 @@ class Encoder(Tracked, keras.layers.Layer):
 
         layers = [tf.concat([packed, packed], -1)]
         for (forward_output, *_), (backward_output, *_) in zip(forward, backward, strict=True):
-            layers.append(tf.concat([forward_output, tf.gather(backward_output, packing.mirrored)], -1))
+            layers.append(tf.concat([forward_output, tf.gather(backward_output, lstmp_packed.mirrored)], -1))
         dense_shape = (batch_size * max_length, len(layers), layers[0].shape[-1])
         dense = tf.scatter_nd(positions[:, None], tf.stack(layers, 1), dense_shape)
         dense = tf.reshape(dense, (batch_size, max_length, *dense_shape[1:]))
         return tf.transpose(dense, (0, 2, 1, 3)), tf.sequence_mask(lengths, max_length), states
+
+
+def run_directions(
+    layers: Sequence[Sequence[Layer]],
+    inputs: Sequence[Vectors],
+    initial_states: States,
+    use_skip_connections: bool,
+    dropout: Callable[[Vectors, int, int], Vectors] | None = None,
+) -> tuple[list[list[Vectors]], States]:
+    """Runs both directions' LSTMs over token vectors.
+
+    Args:
+        layers: each direction's LSTMs, forward first.
+        inputs: each direction's token vectors, in the order in which it reads them.
+        initial_states: before the first token.
+        use_skip_connections: whether every layer but the first adds its input to its output, but not to its state.
+        dropout: applied to each layer's input; also takes the direction's and the layer's number.
+
+    Returns:
+        the outputs of each direction's layers, structured like its inputs, and the states after the last token.
+    """
+    outputs, final_states = [], []
+    for direction, (stack, vectors, states) in enumerate(zip(layers, inputs, initial_states, strict=True)):
+        layer_outputs, layer_states = [], []
+        for number, (layer, initial) in enumerate(zip(stack, states, strict=True)):
+            layer_input = layer_outputs[-1] if layer_outputs else vectors
+            if dropout:
+                layer_input = dropout(layer_input, direction, number)
+            output, state = layer(layer_input, initial)
+            if number > 0 and use_skip_connections:
+                output = tf.nest.map_structure(tf.add, output, layer_input)
+            layer_outputs.append(output)
+            layer_states.append(state)
+        outputs.append(layer_outputs)
+        final_states.append(tuple(layer_states))
+    return outputs, tuple(final_states)
 
 
 def new_char_cnn(config: config_lib.ModelConfig, product_dtype: str = "float32") -> CharCNN:
@@ -148,16 +195,16 @@ def _layer(kernels: lstmp_packed.Kernels, clips: Clips, packing: Packing) -> Lay
 
 def _by_rank(state: tf.Tensor, packing: Packing) -> tf.Tensor:
     """Returns a state's rows in the order of ranks; all ranks share a single row."""
-    return tf.gather(state, tf.minimum(packing.order, tf.shape(state)[0] - 1))
+    return tf.gather(state, tf.minimum(lstmp_packed.order, tf.shape(state)[0] - 1))
 
 
 def _by_row(final: lstmp_packed.State, initial: tuple[tf.Tensor, tf.Tensor], packing: Packing):
     """Returns final states in the order of the batch; a row without tokens keeps its initial state."""
-    has_tokens = (packing.lengths > 0)[:, None]
+    has_tokens = (lstmp_packed.lengths > 0)[:, None]
     ranked = [
         tf.where(has_tokens, after, _by_rank(before, packing)) for after, before in zip(final, initial, strict=True)
     ]
-    return tuple(tf.gather(part, packing.row_ranks) for part in ranked)
+    return tuple(tf.gather(part, lstmp_packed.row_ranks) for part in ranked)
 
 
 def _lengths(char_ids: tf.Tensor) -> tf.Tensor:

@@ -16,13 +16,13 @@ import keras
 import numpy as np
 
 from elmo_tf import config as config_lib
-from elmo_tf import sources, tasks
+from elmo_tf import sources
 from elmo_tf.annotated.numbered_lines import rereadable
-from elmo_tf.annotated.reading import DEFAULT, Reading
+from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, lock
 from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.tasks import fitting, trained
+from elmo_tf.tasks import fitting, systems, trained
 from elmo_tf.tasks.prediction import Predictor
 from elmo_tf.tasks.recipe import Recipe, chosen
 from elmo_tf.tasks.system import Example, System
@@ -51,7 +51,7 @@ def train(
     """Trains a system, or resumes an interrupted run.
 
     Args:
-        task: a name in `elmo_tf.tasks.SYSTEMS`.
+        task: a name in `systems.SYSTEMS`.
         train, dev, test: files in a format of the task. The best epoch has the highest score on `dev`.
         workdir: a folder for the trained system. Several seeds have folders `seed_N` in it.
         elmo: the biLM, as for `elmo_tf.ELMo`; None: a baseline without ELMo.
@@ -72,7 +72,7 @@ def train(
         raise InputError("fraction", "above 0, at most 1", fraction)
     if seeds < 1:
         raise InputError("seeds", "at least 1", seeds)
-    kind, folder = tasks.system_class(task), pathlib.Path(workdir)
+    kind, folder = systems.system_class(task), pathlib.Path(workdir)
     recipe = chosen(kind.recipes, assignments)
     elmo = None if recipe.elmo.place == "none" else elmo
     if isinstance(elmo, str | os.PathLike) and (tokenizer := sources.find(elmo).tokenizer) != "whitespace":

@@ -27,9 +27,8 @@ from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM
 from elmo_tf.tasks.layers.crf import CRF
 from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
-from elmo_tf.tasks.layers.spelling import Spelling
+from elmo_tf.tasks.layers.token_layers import Spelling, WordEmbedding
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
-from elmo_tf.tasks.layers.word_embedding import WordEmbedding
 from tests.helpers import MICRO
 
 WITHOUT = {
