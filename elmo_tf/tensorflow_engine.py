@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from elmo_tf import forking, sources
 from elmo_tf.errors import InputError, is_about_memory, reason
-from elmo_tf.model import arithmetic, log_probs
+from elmo_tf.model import log_probs, operations
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.sampled_softmax import new_softmax
 from elmo_tf.model.scalar_mix import build_mix
@@ -33,7 +33,7 @@ def new(source: sources.Source) -> "TensorFlowEngine":
         # The graph has the mix and the initial state; scores start from the zero state, for which the weights are read.
         return TensorFlowEngine(source, model.tokens, source.network, keep=model)
     if source.precision == "bfloat16":
-        arithmetic.check_bfloat16()
+        operations.check_bfloat16()
     bilm = source.network()
     # Scores are computed in float32.
     is_exact = source.precision == "float32"

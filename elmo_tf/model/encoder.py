@@ -1,18 +1,18 @@
 """The biLM over whole sentences, without arithmetic on padding: `BiLM.call`, SavedModels and the Keras layer."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.model.arithmetic import Clips
 from elmo_tf.model.char_cnn import CharCNN
 from elmo_tf.model.kernels import lstmp_packed
 from elmo_tf.model.kernels.lstmp_packed import Packing, pack
 from elmo_tf.model.names import DIRECTIONS
+from elmo_tf.model.operations import Clips
 from elmo_tf.model.tracking import Tracked
 from elmo_tf.text import char_ids as char_ids_lib
 
@@ -23,7 +23,7 @@ States = tuple[DirectionState, DirectionState]
 
 # What a layer reads, and what it returns. In training: a tensor (batch, time, dim). In inference: a tuple of the packed
 # positions (N, dim) and, unless these include the boundaries, of the direction's boundary (1 or batch, dim).
-Vectors = tf.Tensor | tuple[tf.Tensor, ...]
+Vectors: TypeAlias = tf.Tensor | tuple[tf.Tensor, ...]
 # A projected LSTM: vectors and state in, vectors and state out.
 Layer = Callable[[Vectors, tuple[tf.Tensor, tf.Tensor]], tuple[Vectors, tuple[tf.Tensor, tf.Tensor]]]
 
@@ -100,7 +100,7 @@ class Encoder(Tracked, keras.layers.Layer):
         batch_size, max_length, _ = tf.unstack(tf.shape(char_ids))
         lengths = _lengths(char_ids)
         packing = pack(lengths)
-        positions = lstmp_packed.rows * max_length + lstmp_packed.steps
+        positions = packing.rows * max_length + packing.steps
         max_chars = char_ids.shape[-1]
         ids = tf.gather(tf.reshape(char_ids, (batch_size * max_length, max_chars)), positions)
         # Boundaries that are not among the positions of the batch are encoded once, in front of them.
@@ -108,7 +108,7 @@ class Encoder(Tracked, keras.layers.Layer):
         encoded = self.char_cnn(tf.concat([boundary_ids, ids], 0))
         packed = encoded[len(boundary_ids) :]
 
-        inputs = [(packed,), (tf.gather(packed, lstmp_packed.mirrored),)]
+        inputs = [(packed,), (tf.gather(packed, packing.mirrored),)]
         if not boundaries:
             shape = (tf.shape(initial_states[0][0][0])[0], packed.shape[1])
             inputs = [(*vectors, tf.broadcast_to(encoded[number], shape)) for number, vectors in enumerate(inputs)]
@@ -119,7 +119,7 @@ class Encoder(Tracked, keras.layers.Layer):
 
         layers = [tf.concat([packed, packed], -1)]
         for (forward_output, *_), (backward_output, *_) in zip(forward, backward, strict=True):
-            layers.append(tf.concat([forward_output, tf.gather(backward_output, lstmp_packed.mirrored)], -1))
+            layers.append(tf.concat([forward_output, tf.gather(backward_output, packing.mirrored)], -1))
         dense_shape = (batch_size * max_length, len(layers), layers[0].shape[-1])
         dense = tf.scatter_nd(positions[:, None], tf.stack(layers, 1), dense_shape)
         dense = tf.reshape(dense, (batch_size, max_length, *dense_shape[1:]))
@@ -195,16 +195,16 @@ def _layer(kernels: lstmp_packed.Kernels, clips: Clips, packing: Packing) -> Lay
 
 def _by_rank(state: tf.Tensor, packing: Packing) -> tf.Tensor:
     """Returns a state's rows in the order of ranks; all ranks share a single row."""
-    return tf.gather(state, tf.minimum(lstmp_packed.order, tf.shape(state)[0] - 1))
+    return tf.gather(state, tf.minimum(packing.order, tf.shape(state)[0] - 1))
 
 
 def _by_row(final: lstmp_packed.State, initial: tuple[tf.Tensor, tf.Tensor], packing: Packing):
     """Returns final states in the order of the batch; a row without tokens keeps its initial state."""
-    has_tokens = (lstmp_packed.lengths > 0)[:, None]
+    has_tokens = (packing.lengths > 0)[:, None]
     ranked = [
         tf.where(has_tokens, after, _by_rank(before, packing)) for after, before in zip(final, initial, strict=True)
     ]
-    return tuple(tf.gather(part, lstmp_packed.row_ranks) for part in ranked)
+    return tuple(tf.gather(part, packing.row_ranks) for part in ranked)
 
 
 def _lengths(char_ids: tf.Tensor) -> tf.Tensor:

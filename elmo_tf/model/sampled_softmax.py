@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.model.arithmetic import fused, matmul
+from elmo_tf.model.operations import fused, matmul
 from elmo_tf.model.scopes import float32_policy
 
 # Float32 logits of the full softmax in memory at once. On a CPU, those of a piece of 4 MB are still in its cache when

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from elmo_tf.config import Config
-from elmo_tf.model import arithmetic
+from elmo_tf.model import operations
 from elmo_tf.records.windows import Window
 
 # Either exists where NVIDIA's driver is installed and a GPU is present.
@@ -79,7 +79,7 @@ def with_precision(config: Config, stored: Config | None = None) -> Config:
         has_bfloat16 = min(capabilities) >= _AMPERE
         reason = "all GPUs have" if has_bfloat16 else "not all GPUs have"
     else:
-        has_bfloat16 = arithmetic.cpu_has_bfloat16()
+        has_bfloat16 = operations.cpu_has_bfloat16()
         reason = "the CPU has" if has_bfloat16 else "the CPU has no"
     precision = "bfloat16" if has_bfloat16 else "float32"
     _log.info("train.precision=auto: %s; %s bfloat16 products", precision, reason)

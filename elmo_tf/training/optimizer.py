@@ -7,8 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.config import TrainConfig
-from elmo_tf.model.arithmetic import fused
 from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.operations import fused
 
 
 class Optimizer(tf.Module):

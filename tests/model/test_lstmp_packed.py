@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.model import arithmetic as products_of
+from elmo_tf.model import operations as products_of
 from elmo_tf.model.kernels import lstmp_packed
 from elmo_tf.model.kernels.lstmp_packed import pack
 from elmo_tf.model.lstmp import LSTMP
@@ -27,15 +27,15 @@ def _rows(layer, lengths=LENGTHS):
 def _run(layer, rows, state):
     """Packs, runs and unpacks; returns the outputs of each row and the final state `(rows, ...)`."""
     packing = pack(tf.constant([len(row) for row in rows], tf.int32))
-    positions = list(zip(lstmp_packed.rows.numpy(), lstmp_packed.steps.numpy(), strict=True))
+    positions = list(zip(packing.rows.numpy(), packing.steps.numpy(), strict=True))
     packed = np.array([rows[row][step] for row, step in positions], np.float32).reshape(-1, INPUT_DIM)
-    ranked = tuple(part[lstmp_packed.order.numpy()] for part in state)
+    ranked = tuple(part[packing.order.numpy()] for part in state)
     clips = lstmp_packed.Clips(layer.cell_clip, layer.proj_clip)
     outputs, final = lstmp_packed.run(layer.kernels(), clips, packed, packing, ranked)
     unpacked = [np.zeros((len(row), layer.projection_dim), np.float32) for row in rows]
     for (row, step), value in zip(positions, outputs.numpy(), strict=True):
         unpacked[row][step] = value
-    places = np.argsort(lstmp_packed.order.numpy())
+    places = np.argsort(packing.order.numpy())
     return unpacked, [part.numpy()[places] for part in final]
 
 

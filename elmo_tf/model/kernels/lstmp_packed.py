@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from elmo_tf.model.arithmetic import FORGET_BIAS, Clips, clip, matmul, next_cell
+from elmo_tf.model.operations import FORGET_BIAS, Clips, clip, matmul, next_cell
 
 _POSITIONS = 512  # positions whose gates are in memory at once: 32 MB at 4096 units
 # Columns of zeros after the gates. Without them, rows of a matrix start a power of two apart and share a few sets of

@@ -1,4 +1,4 @@
-"""The arithmetic that layers share: products in a chosen precision, one step of an LSTM's cell, fused operations."""
+"""The operations that layers share: products in a chosen precision, one step of an LSTM's cell, fused operations."""
 
 import functools
 import pathlib
