@@ -10,7 +10,7 @@ import hashlib
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # A folder, a published model's name, or options.json with weights.hdf5.
 Path = str | os.PathLike | Sequence[str | os.PathLike]
 
+EngineName = Literal["numpy", "tensorflow"]  # what computes
+
 # Of the matrix products of a model in memory. A SavedModel computes in float32: it may run on any machine.
 PRECISIONS = ("float32", "bfloat16")
 
@@ -52,7 +54,7 @@ class Source(abc.ABC):
         precision: of `model`'s matrix products, one of `PRECISIONS`.
     """
 
-    engines: ClassVar[tuple[str, ...]] = ("tensorflow", "numpy")  # what can compute it, the default first
+    engines: ClassVar[tuple[EngineName, ...]] = ("tensorflow", "numpy")  # what can compute it, the default first
     precisions: ClassVar[tuple[str, ...]] = PRECISIONS
 
     name: str

@@ -4,6 +4,7 @@ import argparse
 import functools
 import re
 from collections.abc import Callable
+from typing import Any, NoReturn
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import suggestion
@@ -14,7 +15,7 @@ SAVEDMODEL = "folder of a version or of a model (its newest version), or a name 
 class Parser(argparse.ArgumentParser):
     """A parser that suggests the nearest command or choice for a wrong word, as Python does from 3.14 on."""
 
-    def error(self, message: str):
+    def error(self, message: str) -> NoReturn:
         """Ends with status 2 and the message."""
         wrong = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message)
         super().error(message + (suggestion(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""))
@@ -48,7 +49,7 @@ def add_command(
 class _Renamed(argparse.Action):
     """Ends the command, because the option has another name now."""
 
-    def __call__(self, parser, namespace, values, option_string=None):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         parser.error(f"{option_string} is now {self.const}")
 
 

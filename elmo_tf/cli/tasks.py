@@ -148,7 +148,8 @@ def _predict(arguments: argparse.Namespace) -> None:
         else:
             answers = system.predict_examples(system.system.read_unlabelled(path))
         if getattr(arguments, "format", "json") == "conll":
-            texts = system.system.as_conll(None if tokenizer else path, answers)
+            tagger: Any = system.system
+            texts = tagger.as_conll(None if tokenizer else path, answers)
         else:
             texts = (json.dumps(answer, ensure_ascii=False) for answer in answers)
         for text in texts:

@@ -152,8 +152,8 @@ class Task(System):
         targets = {name: np.zeros(shape, bool) for name in ("start", "end")}
         for row, question in enumerate(examples):
             for answer in question.answers:
-                first, last = question.paragraph.covering(answer)
-                targets["start"][row, first] = targets["end"][row, last] = True
+                if words := question.paragraph.covering(answer):
+                    targets["start"][row, words[0]] = targets["end"][row, words[1]] = True
         if self.labels:
             targets["none"] = np.array([question.is_impossible for question in examples])
         return targets

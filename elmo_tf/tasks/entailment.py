@@ -66,7 +66,8 @@ class Task(Classifier):
     def example_of(self, item: Sequence[Sequence[str]]) -> Pair:
         if isinstance(item, str) or len(item) != 2:
             raise InputError("sentences", "pairs of premise and hypothesis, lists of tokens", repr(item))
-        return Pair(*map(checked_tokens, item))
+        premise, hypothesis = map(checked_tokens, item)
+        return Pair(premise, hypothesis)
 
     def network(self, vectors: TokenVectors) -> keras.Model:
         own = self.recipe.network

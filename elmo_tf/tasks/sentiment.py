@@ -138,5 +138,5 @@ def _polar(tree: Tree) -> Tree | None:
     """Returns a tree of two classes; None if the sentence has neither class."""
     if tree.root.label not in _POLARITY:
         return None
-    phrases = [phrase for phrase in tree.phrases if phrase.label in _POLARITY]
-    return Tree([Classified(phrase.tokens, _POLARITY[phrase.label]) for phrase in phrases])
+    polar = ((phrase.tokens, _POLARITY.get(phrase.label or "")) for phrase in tree.phrases)
+    return Tree([Classified(tokens, label) for tokens, label in polar if label is not None])

@@ -1,6 +1,7 @@
 """Computes a result in blocks of rows, so that memory holds the intermediate values of one block."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -22,7 +23,7 @@ def in_blocks(
         return number * block, tf.minimum((number + 1) * block, rows)
 
     @tf.custom_gradient
-    def computed(*tensors: tf.Tensor):
+    def computed(*tensors: tf.Tensor) -> Any:
         def forward(number, parts):
             return number + 1, parts.write(number, function(*ends(number), *tensors))
 
