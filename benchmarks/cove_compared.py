@@ -23,8 +23,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks.cove import CoVe
 from benchmarks.probes import FILES
-from elmo_tf.annotated import conllu, semcor
-from elmo_tf.model.token_mask import TokenMask
+from elmo_tf.annotated import conllu, senses
+from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.probes import pos, wsd
 from elmo_tf.tasks import fitting, ner
 from elmo_tf.tasks.recipe import chosen
@@ -99,7 +99,7 @@ def main() -> None:
         if arguments.what == "pos":
             results = pos.probe(model, *(conllu.read_conllu(paths[name]) for name in ("train", "test")))
         else:
-            results = wsd.probe(model, *wsd.split(semcor.read_semcor(paths["train"])))
+            results = wsd.probe(model, *wsd.split(senses.read_semcor(paths["train"])))
         print(results.table())
         found = results.to_json()
     print(json.dumps(found))

@@ -33,7 +33,7 @@ from benchmarks import measuring, probes
 from elmo_tf.annotated import columns, tag_schemes
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.conllu import read_conllu
-from elmo_tf.annotated.semcor import read_semcor
+from elmo_tf.annotated.senses import read_semcor
 from elmo_tf.probes import pos, wsd
 
 CORES = 2

@@ -21,8 +21,8 @@ import numpy as np
 from elmo_tf import config as config_lib
 from elmo_tf import tasks
 from elmo_tf.published.models import OPTIONS_FILE, WEIGHTS_FILE
-from elmo_tf.tasks.layers.word_embedding import WordEmbedding
-from elmo_tf.tasks.published import Options
+from elmo_tf.tasks.layers.token_layers import WordEmbedding
+from elmo_tf.tasks.trained import PublishedOptions
 
 
 def pack(workdir: str | os.PathLike, elmo: str, output: str | os.PathLike) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def pack(workdir: str | os.PathLike, elmo: str, output: str | os.PathLike) -> di
     trained, folder = tasks.load(workdir), pathlib.Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     recipe, labels = config_lib.to_dict(trained.system.recipe), trained.system.labels
-    options = msgspec.to_builtins(Options(trained.system.name, elmo, recipe, labels))
+    options = msgspec.to_builtins(PublishedOptions(trained.system.name, elmo, recipe, labels))
     (folder / OPTIONS_FILE).write_text(json.dumps(options) + "\n", "utf-8")
     (words,) = (layer.words for layer in trained.network.layers if isinstance(layer, WordEmbedding))
     arrays = [keras.ops.convert_to_numpy(variable) for variable in trained.network.trainable_variables]

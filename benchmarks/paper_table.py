@@ -22,8 +22,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from benchmarks import probes
 from benchmarks.histories import first_better
 from benchmarks.measuring import aligned
-from elmo_tf import tasks
 from elmo_tf.files import staging
+from elmo_tf.tasks import systems
 
 # Settings of the ways to use ELMo; the recipe's own is "elmo".
 MIXES = {
@@ -103,7 +103,7 @@ def commands(arguments: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
 
 def _longer(task: str, recipe: str, fraction: float) -> list[str]:
     """Returns settings for a part of the data: see --more-epochs."""
-    fit = tasks.system_class(task).recipes[recipe].fit
+    fit = systems.system_class(task).recipes[recipe].fit
     factor = 4 ** -math.log10(fraction)
     names = ("epochs", "patience", "judge_every")
     return [f"fit.{name}={round(getattr(fit, name) * factor)}" for name in names] if factor > 1 else []

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from elmo_tf.api import evaluate, export
     from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig, override, preset
-    from elmo_tf.elmo import ELMo, SequencePooling
     from elmo_tf.embedder import load
     from elmo_tf.errors import InputError
+    from elmo_tf.keras_layer import ELMo
     from elmo_tf.model.bilm import BiLM
     from elmo_tf.model.scalar_mix import ScalarMix
+    from elmo_tf.model.sequence_pooling import SequencePooling
     from elmo_tf.tasks.layers.crf import CRF
     from elmo_tf.training.loop import train
 
@@ -50,10 +51,11 @@ _NAMES = {
     "elmo_tf.api": ("evaluate", "export"),
     "elmo_tf.model.bilm": ("BiLM",),
     "elmo_tf.config": ("CharCNNConfig", "Config", "LSTMConfig", "ModelConfig", "TrainConfig", "override", "preset"),
-    "elmo_tf.elmo": ("ELMo", "SequencePooling"),
     "elmo_tf.embedder": ("load",),
     "elmo_tf.errors": ("InputError",),
+    "elmo_tf.keras_layer": ("ELMo",),
     "elmo_tf.model.scalar_mix": ("ScalarMix",),
+    "elmo_tf.model.sequence_pooling": ("SequencePooling",),
     "elmo_tf.tasks.layers.crf": ("CRF",),
     "elmo_tf.training.loop": ("train",),
 }

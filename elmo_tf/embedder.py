@@ -3,28 +3,22 @@
 import contextlib
 import dataclasses
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from elmo_tf import engines, extras, scoring, sources
+from elmo_tf.engines import Layers, Words, check_layers
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import bar
-from elmo_tf.savedmodel import contract
-from elmo_tf.scoring import MASK, Filled, Score
-from elmo_tf.text import tokenizers
-from elmo_tf.text.tokens import to_bytes
+from elmo_tf.scoring import Filled, Score
+from elmo_tf.text.batches import BATCH_TOKENS, batches, pieces
+from elmo_tf.text.tokenizers import Text, split_texts
 
 POOLS = ("mean", "max")
-BATCH_TOKENS = 2048  # positions of a batch, padding included
-# A longer sentence is embedded in pieces of this many tokens, because memory grows with its length.
-PIECE_TOKENS = 40_000
 
-Words = engines.Words
-Text = str | bytes | Sequence[str | bytes] | np.ndarray  # a sentence to split, or its tokens
 Progress = bool | Callable[[int, int], None] | None
-Layers = str | int  # one of `contract.LAYERS`, or a layer's number, 0 being the token layer
 
 
 class Encoded(NamedTuple):
@@ -108,7 +102,7 @@ class Embedder:
             raise InputError("batch_size", "at least 1", batch_size)
         if pool is not None and pool not in POOLS:
             raise InputError("pool", f"None or one of {', '.join(POOLS)}", repr(pool))
-        sentences = _split(texts, self.source.tokenizer)
+        sentences = split_texts(texts, self.source.tokenizer)
         shape, report = self.source.shape(layers), _reporter(progress)
         done = sum(not sentence for sentence in sentences)
 
@@ -140,7 +134,7 @@ class Embedder:
         Raises:
             InputError: for another type of an argument, or if the source has no softmax.
         """
-        sentences = _split(texts, self.source.tokenizer)
+        sentences = split_texts(texts, self.source.tokenizer)
         scores: dict[int, Score] = {}
         engine, report = self._engine_for(sentences), _reporter(progress)
         # Even a sentence without tokens has a boundary to predict.
@@ -164,7 +158,7 @@ class Embedder:
         Raises:
             InputError: if the text does not have `[MASK]` or the word exactly once, or the source has no softmax.
         """
-        tokens, position = _masked(text, word, self.source.tokenizer)
+        tokens, position = scoring.masked(text, word, self.source.tokenizer)
         return list(scoring.fill(self._engine, tokens, position, top))
 
     def _engine_for(self, sentences: Sequence[Words]) -> engines.Engine:
@@ -199,13 +193,11 @@ class Embedder:
         engine = self._engine_for(sentences)
         for batch in batches([len(sentence) for sentence in sentences], self._batch_tokens, batch_size):
             chosen = [sentences[index] for index in batch]
-            if len(chosen[-1]) > PIECE_TOKENS:
-                pieces = [chosen[0][start : start + PIECE_TOKENS] for start in range(0, len(chosen[0]), PIECE_TOKENS)]
-                parts = [engine.vectors([piece], layers == "mix")[0] for piece in pieces]
-                computed = [np.concatenate(parts, axis=-2)]
+            if len(parts := pieces(chosen[-1])) > 1:  # it is alone in its batch
+                computed = [np.concatenate([engine.vectors([part], layers == "mix")[0] for part in parts], axis=-2)]
             else:
                 computed = engine.vectors(chosen, layers == "mix")
-            yield from zip(batch, (_chosen(vectors, layers) for vectors in computed), strict=True)
+            yield from zip(batch, (engines.selected(vectors, layers) for vectors in computed), strict=True)
             if progress:
                 progress(batch)
 
@@ -251,82 +243,10 @@ def load(
         return Embedder(model.with_precision(precision), engine=engine)
 
 
-def check_layers(layers: Layers, num_layers: int | None = None) -> None:
-    """Raises `InputError` unless `layers` is in `contract.LAYERS`, or is the number of one of `num_layers` layers."""
-    is_number = isinstance(layers, int | np.integer) and not isinstance(layers, bool)
-    if layers in contract.LAYERS if isinstance(layers, str) else is_number and 0 <= layers < (num_layers or layers + 1):
-        return
-    numbers = "a layer's number" if num_layers is None else f"0 to {num_layers - 1}"
-    raise InputError("layers", f"one of {', '.join(contract.LAYERS)}, or {numbers}", repr(layers))
-
-
-def _chosen(vectors: np.ndarray, layers: Layers) -> np.ndarray:
-    """Selects or combines layers, given the mix or all of them, `(num_layers, tokens, dim)`."""
-    if layers in ("all", "mix"):
-        return vectors
-    if layers == "average":
-        return vectors.mean(axis=0, dtype=np.float32)
-    if layers == "sum":
-        return vectors.sum(axis=0, dtype=np.float32)
-    return vectors[-1 if layers == "top" else layers]
-
-
-def _split(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
-    """Returns the tokens of each text."""
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise InputError("texts", "a list of texts, [text] for a single text", repr(texts))
-    if isinstance(texts, Mapping):
-        raise InputError("texts", "a list of texts", f"a {type(texts).__name__}")
-    checked: list[bytes | list[bytes]] = []
-    for text in texts:
-        if isinstance(text, str | bytes):
-            checked.append(to_bytes(text, "texts"))
-        elif isinstance(text, Sequence | np.ndarray):
-            checked.append([to_bytes(token, "texts") for token in text])
-        else:
-            raise InputError("texts", "sentences, or lists of tokens", repr(text))
-    split = iter(tokenizers.split([text for text in checked if isinstance(text, bytes)], tokenizer))
-    return [next(split) if isinstance(text, bytes) else text for text in checked]
-
-
-def _masked(text: Text, word: str | None, tokenizer: str) -> tuple[list[bytes], int]:
-    """Returns the tokens of a sentence, and which of them is `[MASK]`, or else `word`."""
-    mask = MASK.encode()
-    if word is None and isinstance(text, str | bytes):
-        # Counted before the text is split, because a tokenizer may split the mask.
-        given = to_bytes(text, "text")
-        if (count := given.count(mask)) != 1:
-            raise InputError("text", f"the token {MASK} occurs {count} times in the sentence; it must occur once")
-        before, after = _split(given.split(mask), tokenizer)
-        return [*before, mask, *after], len(before)
-    wanted = mask if word is None else to_bytes(word, "word")
-    (tokens,) = _split([text], tokenizer)
-    positions = [position for position, token in enumerate(tokens) if token == wanted]
-    if len(positions) != 1:
-        shown = wanted.decode(errors="replace")
-        raise InputError("text", f"the token {shown} occurs {len(positions)} times in the sentence; it must occur once")
-    return tokens, positions[0]
-
-
 def _reporter(progress: Progress) -> Callable[[int, int], None] | None:
     if isinstance(progress, bool):
         return bar("texts") if progress else None
     return progress
-
-
-def batches(lengths: Sequence[int], batch_tokens: int, batch_size: int | None = None) -> Iterator[list[int]]:
-    """Yields the indices of sentences that share a batch, by ascending length; leaves out those without tokens."""
-    batch: list[int] = []
-    for index in np.argsort(lengths, kind="stable").tolist():
-        # A sentence longer than a piece is a batch of its own.
-        is_full = lengths[index] * (len(batch) + 1) > batch_tokens or len(batch) == batch_size
-        if batch and (is_full or lengths[index] > PIECE_TOKENS):
-            yield batch
-            batch = []
-        if lengths[index]:
-            batch.append(index)
-    if batch:
-        yield batch
 
 
 def _share_machine(num_threads: int) -> None:

@@ -15,13 +15,15 @@ import numpy as np
 from elmo_tf import extras
 from elmo_tf.errors import InputError
 from elmo_tf.reference import NumpyBiLM, log_softmax, scalar_mix
-from elmo_tf.scoring import Softmax
+from elmo_tf.text.vocabulary import Softmax
 
 if TYPE_CHECKING:
     from elmo_tf.sources import Source
 
 Words = Sequence[bytes]  # the tokens of a sentence
 Name = Literal["numpy", "tensorflow"]
+LAYERS = ("all", "top", "average", "sum", "mix")
+Layers = str | int  # one of `LAYERS`, or a layer's number, 0 being the token layer
 
 TENSORFLOW_TOKENS = 50_000
 _LOGITS_AT_ONCE = 2**22  # 16 MB: products of few rows are slow, and sums of what is in no cache any more are, too
@@ -137,3 +139,23 @@ def make(source: "Source", name: Name) -> Engine:
 def tensorflow_is_installed() -> bool:
     """Whether TensorFlow can be imported; NumPy goes on alone where it cannot."""
     return importlib.util.find_spec("tensorflow") is not None
+
+
+def check_layers(layers: Layers, num_layers: int | None = None) -> None:
+    """Raises `InputError` unless `layers` is in `LAYERS`, or is the number of one of `num_layers` layers."""
+    is_number = isinstance(layers, int | np.integer) and not isinstance(layers, bool)
+    if layers in LAYERS if isinstance(layers, str) else is_number and 0 <= layers < (num_layers or layers + 1):
+        return
+    numbers = "a layer's number" if num_layers is None else f"0 to {num_layers - 1}"
+    raise InputError("layers", f"one of {', '.join(LAYERS)}, or {numbers}", repr(layers))
+
+
+def selected(vectors: np.ndarray, layers: Layers) -> np.ndarray:
+    """Selects or combines layers, given the mix or all of them, `(num_layers, tokens, dim)`."""
+    if layers in ("all", "mix"):
+        return vectors
+    if layers == "average":
+        return vectors.mean(axis=0, dtype=np.float32)
+    if layers == "sum":
+        return vectors.sum(axis=0, dtype=np.float32)
+    return vectors[-1 if layers == "top" else layers]

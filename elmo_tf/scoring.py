@@ -6,20 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
+from elmo_tf.errors import InputError
+from elmo_tf.text.tokenizers import Text, split_texts, to_bytes
+from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID
 
 if TYPE_CHECKING:
     from elmo_tf.engines import Engine
 
 MASK = "[MASK]"
-
-
-class Softmax(NamedTuple):
-    """A softmax and its words."""
-
-    kernel: np.ndarray  # float32 (vocab_size, projection_dim)
-    bias: np.ndarray  # float32 (vocab_size,)
-    vocabulary: Vocabulary
 
 
 class Score(NamedTuple):
@@ -75,6 +69,25 @@ def score(engine: "Engine", batch: Sequence[Sequence[bytes]]) -> list[Score]:
         )
         for tokens, numbers, (forward, backward) in zip(batch, ids, engine.token_log_probs(batch, ids), strict=True)
     ]
+
+
+def masked(text: Text, word: str | None, tokenizer: str) -> tuple[list[bytes], int]:
+    """Returns the tokens of a sentence, and which of them is `[MASK]`, or else `word`; see `Embedder.fill`."""
+    mask = MASK.encode()
+    if word is None and isinstance(text, str | bytes):
+        # Counted before the text is split, because a tokenizer may split the mask.
+        given = to_bytes(text, "text")
+        if (count := given.count(mask)) != 1:
+            raise InputError("text", f"the token {MASK} occurs {count} times in the sentence; it must occur once")
+        before, after = split_texts(given.split(mask), tokenizer)
+        return [*before, mask, *after], len(before)
+    wanted = mask if word is None else to_bytes(word, "word")
+    (tokens,) = split_texts([text], tokenizer)
+    positions = [position for position, token in enumerate(tokens) if token == wanted]
+    if len(positions) != 1:
+        shown = wanted.decode(errors="replace")
+        raise InputError("text", f"the token {shown} occurs {len(positions)} times in the sentence; it must occur once")
+    return tokens, positions[0]
 
 
 def fill(engine: "Engine", tokens: Sequence[bytes], position: int, top: int) -> Iterator[Filled]:

@@ -17,12 +17,12 @@ import numpy as np
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.published import arrays, fetching, folders, models
+from elmo_tf.published import arrays, fetching, models
 from elmo_tf.published.options import read_options
-from elmo_tf.savedmodel import assets, checksums, contract, finding
-from elmo_tf.scoring import Softmax
+from elmo_tf.savedmodel import assets, checksums, contract
 from elmo_tf.text import tokenizers
 from elmo_tf.text import vocabulary as vocabulary_lib
+from elmo_tf.text.vocabulary import Softmax
 from elmo_tf.workdir.folder import is_workdir, open_workdir
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 # A folder, a published model's name, or options.json with weights.hdf5.
 Path = str | os.PathLike | Sequence[str | os.PathLike]
+
+# Of the matrix products of a model in memory. A SavedModel computes in float32: it may run on any machine.
+PRECISIONS = ("float32", "bfloat16")
 
 _EXPECTED = (
     "a SavedModel, a workdir, a folder of options.json and weights.hdf5, the pair of these two files, or "
@@ -46,11 +49,11 @@ class Source(abc.ABC):
         name: finds it again, on another machine too if the files are there: an absolute path, or a model's name.
         config: the network's sizes.
         tokenizer: how a sentence is split, one of `tokenizers.TOKENIZERS`.
-        precision: of `model`'s matrix products, one of `contract.PRECISIONS`.
+        precision: of `model`'s matrix products, one of `PRECISIONS`.
     """
 
     engines: ClassVar[tuple[str, ...]] = ("tensorflow", "numpy")  # what can compute it, the default first
-    precisions: ClassVar[tuple[str, ...]] = contract.PRECISIONS
+    precisions: ClassVar[tuple[str, ...]] = PRECISIONS
 
     name: str
     config: config_lib.ModelConfig
@@ -72,8 +75,8 @@ class Source(abc.ABC):
 
     def with_precision(self, precision: str) -> Self:
         """Returns the same model with another precision; `InputError` if it does not have it."""
-        if precision not in contract.PRECISIONS:
-            raise InputError("precision", f"one of {', '.join(contract.PRECISIONS)}", repr(precision))
+        if precision not in PRECISIONS:
+            raise InputError("precision", f"one of {', '.join(PRECISIONS)}", repr(precision))
         if precision not in self.precisions:
             expected = "float32 for a SavedModel, whose graph computes in it; published files can use another"
             raise InputError("precision", expected, precision)
@@ -222,13 +225,13 @@ def find(source: Path) -> Source:
         raise InputError("source", _EXPECTED, "an empty string")
     folder = pathlib.Path(source)
     name = os.path.abspath(folder)
-    published = folders.files_in(folder)
+    published = fetching.files_in(folder)
     if is_workdir(folder):
         workdir = open_workdir(folder)
         return Workdir(name, workdir.config.model, workdir.tokenizer)
     if published is not None:
         return _published(name, *published)
-    if (version := finding.newest(folder)) is not None:
+    if (version := assets.newest(folder)) is not None:
         staging.check_for_tensorflow(version)
         checksums.check(version)
         return SavedModel(os.path.abspath(version), assets.read_config(version), assets.read_tokenizer(version))

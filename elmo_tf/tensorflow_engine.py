@@ -10,14 +10,13 @@ import tensorflow as tf
 
 from elmo_tf import forking, sources
 from elmo_tf.errors import InputError, is_about_memory, reason
-from elmo_tf.model import log_probs
-from elmo_tf.model.kernels import products
+from elmo_tf.model import log_probs, operations
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.sampled_softmax import new_softmax
 from elmo_tf.model.scalar_mix import build_mix
 from elmo_tf.savedmodel import assets, checksums
-from elmo_tf.scoring import Softmax
 from elmo_tf.text import in_graph
+from elmo_tf.text.vocabulary import Softmax
 
 Words = Sequence[bytes]  # the tokens of a sentence
 
@@ -34,7 +33,7 @@ def new(source: sources.Source) -> "TensorFlowEngine":
         # The graph has the mix and the initial state; scores start from the zero state, for which the weights are read.
         return TensorFlowEngine(source, model.tokens, source.network, keep=model)
     if source.precision == "bfloat16":
-        products.check_bfloat16()
+        operations.check_bfloat16()
     bilm = source.network()
     # Scores are computed in float32.
     is_exact = source.precision == "float32"

@@ -23,8 +23,8 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from elmo_tf import engines
+from elmo_tf.model import operations
 from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.kernels import products
 from elmo_tf.training import loop
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks
@@ -97,7 +97,7 @@ def bfloat16_cpu(monkeypatch, tmp_path) -> pathlib.Path:
     """A CPU that claims to multiply bfloat16 matrices: its description, to be changed."""
     description = tmp_path / "cpuinfo"
     description.write_text("flags : avx2 avx512_bf16\n")
-    monkeypatch.setattr(products, "_CPU", description)
+    monkeypatch.setattr(operations, "_CPU", description)
     return description
 
 

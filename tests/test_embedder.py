@@ -10,6 +10,7 @@ import pytest
 
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError
+from elmo_tf.text import batches
 from tests import checks
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -17,17 +18,17 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 
 @pytest.mark.parametrize("batch_tokens", [1, 10, 64, 10_000])
 def test_batches_hold_every_sentence_that_has_tokens_once_and_those_of_like_lengths_together(batch_tokens, monkeypatch):
-    monkeypatch.setattr(embedder, "PIECE_TOKENS", 100)
+    monkeypatch.setattr(batches, "PIECE_TOKENS", 100)
     choose = random.Random(0)
     lengths = [choose.choice([0, 1, 2, 5, 30, 99, 101]) for _ in range(200)]
-    batches = list(embedder.batches(lengths, batch_tokens))
-    places = list(itertools.chain.from_iterable(batches))
+    found = list(batches.batches(lengths, batch_tokens))
+    places = list(itertools.chain.from_iterable(found))
     assert sorted(places) == [place for place, length in enumerate(lengths) if length]
     assert [lengths[place] for place in places] == sorted(filter(None, lengths))
-    for batch in batches:
+    for batch in found:
         longest = lengths[batch[-1]]
         assert len(batch) == 1 or (len(batch) * longest <= batch_tokens and longest <= 100)
-    for one, following in itertools.pairwise(batches):
+    for one, following in itertools.pairwise(found):
         shortest = lengths[following[0]]
         # The next sentence did not fit.
         assert (len(one) + 1) * shortest > batch_tokens or shortest > 100
@@ -63,7 +64,7 @@ def test_only_a_sentence_longer_than_a_piece_is_embedded_in_pieces(model, monkey
     ((_, whole),) = model.embed([words])
     expected = np.concatenate([dict(model.embed([piece]))[0] for piece in pieces], axis=1)
     assert np.abs(whole - expected).max() > 1e-3
-    monkeypatch.setattr(embedder, "PIECE_TOKENS", 8)
+    monkeypatch.setattr(batches, "PIECE_TOKENS", 8)
     ((_, found),) = model.embed([words])
     np.testing.assert_array_equal(found, expected)
 

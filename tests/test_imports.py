@@ -22,7 +22,7 @@ FLOORS = (
     {"elmo_tf.tensorflow_engine", "elmo_tf.training"},
     {"elmo_tf.engines"},
     {"elmo_tf.embedder"},
-    {"elmo_tf.allennlp", "elmo_tf.api", "elmo_tf.beam", "elmo_tf.elmo", "elmo_tf.probes", "elmo_tf.spacy"},
+    {"elmo_tf.allennlp", "elmo_tf.api", "elmo_tf.beam", "elmo_tf.keras_layer", "elmo_tf.probes", "elmo_tf.spacy"},
     {"elmo_tf.tasks"},
     {"elmo_tf.cli"},  # alone up here: nothing imports it
 )
@@ -139,7 +139,7 @@ LIGHT = (
     "elmo_tf.text.vocabulary",
     "elmo_tf.records.record_folder",
     "elmo_tf.records.wire",
-    "elmo_tf.savedmodel.vector_files",
+    "elmo_tf.records.vector_files",
     "elmo_tf.workdir.folder",
     "elmo_tf.embedder",
     "elmo_tf.reference",

@@ -1,14 +1,16 @@
-"""Sentences with a class each: `label<TAB>sentence`, columns with a header, JSON lines."""
+"""Sentences with a class each: `label<TAB>sentence`, columns with a header, JSON lines, and the trees of SST."""
 
 import dataclasses
 import os
+import re
 from collections.abc import Iterator
 
-from elmo_tf.annotated import numbered_lines, records
+from elmo_tf.annotated import named_rows, numbered_lines, words
 from elmo_tf.annotated.numbered_lines import Line
-from elmo_tf.annotated.reading import DEFAULT, Reading
+from elmo_tf.annotated.reading_options import DEFAULT, Reading
 
 _SENTENCE, _LABEL = ("sentence", "text"), ("label",)
+_PART = re.compile(r"\(\s*([^\s()]+)|([^\s()]+)|[()]")  # a bracket with its class, a token, or another bracket
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +39,7 @@ def read_classes(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Cl
 
 def read_sentences(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Classified]:
     """Returns sentences without labels, one per line or from the same formats; text before a tab is ignored."""
-    if records.has_objects(path) or records.has_header(path, [_SENTENCE, (*_LABEL, "index")]):
+    if named_rows.has_objects(path) or named_rows.has_header(path, [_SENTENCE, (*_LABEL, "index")]):
         sentences = (reading.split(sentence) for _, _, sentence in _rows(path, reading))
     else:
         sentences = (reading.split(line.text.rpartition("\t")[2]) for line in numbered_lines.lines(path))
@@ -46,12 +48,50 @@ def read_sentences(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[
 
 def _rows(path: str | os.PathLike, reading: Reading) -> Iterator[tuple[Line, str | None, str]]:
     """Yields each line with its label and its sentence, "" if it has none."""
-    if records.has_objects(path) or records.has_header(path, [_SENTENCE, (*_LABEL, "index")]):
-        for line, row in records.read(path):
-            sentence = records.value(row, _SENTENCE)
-            label = records.label(line, row, _LABEL, reading.labels)
+    if named_rows.has_objects(path) or named_rows.has_header(path, [_SENTENCE, (*_LABEL, "index")]):
+        for line, row in named_rows.read(path):
+            sentence = named_rows.value(row, _SENTENCE)
+            label = named_rows.label(line, row, _LABEL, reading.labels)
             yield line, label, sentence if isinstance(sentence, str) else ""
     else:
         for line in numbered_lines.filled_lines(path):
             label, _, sentence = line.text.partition("\t")
-            yield line, records.label(line, {"label": label}, _LABEL, reading.labels), sentence
+            yield line, named_rows.label(line, {"label": label}, _LABEL, reading.labels), sentence
+
+
+@dataclasses.dataclass(frozen=True)
+class Tree:
+    """A sentence and the classes of all its phrases; the last phrase is the whole sentence."""
+
+    phrases: list[Classified]
+
+    @property
+    def root(self) -> Classified:
+        """The whole sentence."""
+        return self.phrases[-1]
+
+
+def read_trees(path: str | os.PathLike) -> list[Tree]:
+    """Returns the trees of a file with a tree per line, such as `(3 (2 It) (4 works))`."""
+    return numbered_lines.require_some([_read_tree(line) for line in numbered_lines.filled_lines(path)], path, "tree")
+
+
+def _read_tree(line: Line) -> Tree:
+    """Returns a line's tree: a bracket, a class, and a token or trees."""
+    wrong = line.wrong("a tree such as (3 (2 It) (4 works))")
+    phrases, tokens = [], []
+    unclosed: list[tuple[str, int]] = []  # the class of each open bracket, and the number of tokens before it
+    for part in _PART.finditer(line.text):
+        label, token = part.groups()
+        if label:
+            unclosed.append((label, len(tokens)))
+        elif not unclosed or part[0] == "(":
+            raise wrong
+        elif token:
+            tokens.append(words.word(token))
+        else:
+            label, start = unclosed.pop()
+            phrases.append(Classified(tokens[start:], label))
+    if unclosed or not phrases or phrases[-1].tokens != tokens or not all(phrase.tokens for phrase in phrases):
+        raise wrong
+    return Tree(phrases)

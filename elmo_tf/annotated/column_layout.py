@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from elmo_tf.annotated import tag_schemes
 from elmo_tf.annotated.numbered_lines import Line
-from elmo_tf.annotated.reading import Column, Reading
+from elmo_tf.annotated.reading_options import Column, Reading
 from elmo_tf.errors import InputError
 
 DOCUMENT = "-DOCSTART-"

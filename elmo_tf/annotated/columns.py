@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from elmo_tf.annotated import column_layout, numbered_lines, tag_schemes, words
 from elmo_tf.annotated.column_layout import DOCUMENT, Layout, Row, fields_of
-from elmo_tf.annotated.numbered_lines import Line
-from elmo_tf.annotated.odd_lines import OddLines
-from elmo_tf.annotated.reading import DEFAULT, Reading
+from elmo_tf.annotated.numbered_lines import Line, OddLines
+from elmo_tf.annotated.reading_options import DEFAULT, Reading
 
 _TAG = re.compile(r"O|[BILUESMW]-[^\W\d].*")  # not the last word of "We drove along I-95"
 

@@ -4,7 +4,7 @@ import os
 
 from elmo_tf.annotated import numbered_lines, words
 from elmo_tf.annotated.columns import Tagged
-from elmo_tf.annotated.odd_lines import OddLines
+from elmo_tf.annotated.numbered_lines import OddLines
 
 _NUM_COLUMNS = 10
 _COLUMN_OF = {"upos": 3, "xpos": 4}

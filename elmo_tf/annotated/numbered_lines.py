@@ -1,9 +1,10 @@
-"""The lines of an annotated file, plain or compressed, and errors that name a line. All readers here use them."""
+"""The lines of an annotated file, plain or compressed, and errors and warnings that name a line, for all readers."""
 
 import bz2
 import contextlib
 import gzip
 import itertools
+import logging
 import lzma
 import os
 import pathlib
@@ -15,13 +16,15 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple, TypeVar
 
-from elmo_tf.annotated.odd_lines import OddLines
 from elmo_tf.errors import InputError, unreadable
 
 _MOST_SHOWN = 60  # characters of a wrong line in a message
+_MOST_NAMED = 3  # odd lines in a warning
 _MARK = "\ufeff"  # the byte order mark with which some editors begin a file; joined files have it inside
 _UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError)
 _Items = TypeVar("_Items", list, dict)
+
+_log = logging.getLogger("elmo_tf")
 
 
 class Line(NamedTuple):
@@ -41,6 +44,39 @@ class Line(NamedTuple):
         value = self.text if value is None else value
         quoted = repr(value if len(value) <= _MOST_SHOWN else f"{value[:_MOST_SHOWN]}...")
         return InputError(self.location, expected, quoted)
+
+
+class OddLines:
+    """Lines of a file that its reader leaves out or mends: it adds each, and reports them at the end in one warning.
+
+    Args:
+        path: the file.
+        strict: whether an odd line is an error.
+    """
+
+    def __init__(self, path: str | os.PathLike, strict: bool = False):
+        self._path, self._strict = str(path), strict
+        self._count = 0
+        self._first: list[str] = []
+
+    def add(self, number: int, problem: str, action: str = "left out") -> None:
+        """Notes a line by its number, what is wrong with it, and what the reader does about it.
+
+        Raises:
+            InputError: naming the line, if odd lines are errors.
+        """
+        if self._strict:
+            raise InputError(f"{self._path}, line {number}", f"{problem}; without --strict it is {action}")
+        self._count += 1
+        if self._count <= _MOST_NAMED:
+            self._first.append(f"line {number} ({problem}: {action})")
+
+    def report(self) -> None:
+        """Logs how many there were and the first ones, if there were any."""
+        if self._count:
+            more = ", ..." if self._count > _MOST_NAMED else ""
+            what = "odd line" if self._count == 1 else "odd lines"
+            _log.warning("warning: %s: %d %s: %s%s", self._path, self._count, what, ", ".join(self._first), more)
 
 
 def lines(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[Line]:

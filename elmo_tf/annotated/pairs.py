@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from elmo_tf.annotated import numbered_lines, records, words
+from elmo_tf.annotated import named_rows, numbered_lines, words
 from elmo_tf.annotated.numbered_lines import Line
-from elmo_tf.annotated.reading import DEFAULT, Reading
+from elmo_tf.annotated.reading_options import DEFAULT, Reading
 
 # What the field's data sets call the label and the two sentences: SNLI, MNLI, XNLI, RTE, QNLI, Quora's questions.
 _LABEL = ("gold_label", "label", "is_duplicate")
@@ -54,8 +54,8 @@ def read_pairs_without_labels(path: str | os.PathLike, reading: Reading = DEFAUL
 
 def _rows(path: str | os.PathLike, min_columns: int) -> Iterator[tuple[Line, dict[str, Any]]]:
     """Yields each line with its fields by name."""
-    if records.has_objects(path) or any(records.has_header(path, [[name] for name in pair]) for pair in _SIDES):
-        yield from records.read(path)
+    if named_rows.has_objects(path) or any(named_rows.has_header(path, [[name] for name in pair]) for pair in _SIDES):
+        yield from named_rows.read(path)
         return
     names = (_LABEL[0], *_SIDES[0])
     for line in numbered_lines.filled_lines(path):
@@ -79,7 +79,7 @@ def _pair(line: Line, row: dict[str, Any], reading: Reading, labelled: bool) -> 
         sides.append(tokens)
     if not labelled:
         return Pair(*sides)
-    given = records.value(row, _LABEL)
+    given = named_rows.value(row, _LABEL)
     if given is None or not str(given).strip():
         raise line.wrong(f"a label in {_LABEL[0]}", str(given))
-    return Pair(*sides, records.label(line, row, _LABEL, reading.labels, _UNKNOWN))
+    return Pair(*sides, named_rows.label(line, row, _LABEL, reading.labels, _UNKNOWN))

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from elmo_tf.annotated import numbered_lines, records
-from elmo_tf.annotated.reading import DEFAULT, Reading
+from elmo_tf.annotated import named_rows, numbered_lines
+from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
-from elmo_tf.text import running_text
-from elmo_tf.text.running_text import Word
+from elmo_tf.text.penn import Word
+from elmo_tf.text.tokenizers import words_of
 
 _QUOTES = {"``": '"', "''": '"'}
 
@@ -111,7 +111,7 @@ class Question:
 
 def paragraph_of(text: str, tokenizer: str = "penn") -> Paragraph:
     """Returns a text with its words."""
-    return Paragraph(text, tuple(running_text.split(text, tokenizer, finely=True)))
+    return Paragraph(text, tuple(words_of(text, tokenizer, finely=True)))
 
 
 def question_of(
@@ -155,8 +155,8 @@ def read_questions_without_answers(path: str | os.PathLike, reading: Reading = D
 
 
 def _questions(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
-    content = "" if records.is_parquet(path) else "\n".join(line.text for line in numbered_lines.lines(path))
-    if records.is_parquet(path) or _has_rows(content):
+    content = "" if named_rows.is_parquet(path) else "\n".join(line.text for line in numbered_lines.lines(path))
+    if named_rows.is_parquet(path) or _has_rows(content):
         yield from _of_rows(path, reading)
     else:
         yield from _of_articles(path, content, reading)
@@ -185,7 +185,7 @@ def _of_articles(path: str | os.PathLike, content: str, reading: Reading) -> Ite
 def _of_rows(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
     numbered_lines.require_file(path)
     last = paragraph_of("")
-    for line, _ in records.read(path):
+    for line, _ in named_rows.read(path):
         row = json_file.parse(line.text, _Row, line.location)
         context = row.paragraph if row.context is None else row.context
         if context is None:

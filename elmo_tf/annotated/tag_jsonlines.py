@@ -3,11 +3,10 @@
 import os
 from typing import Any
 
-from elmo_tf.annotated import columns, numbered_lines, records, tag_schemes, words
+from elmo_tf.annotated import columns, named_rows, numbered_lines, tag_schemes, words
 from elmo_tf.annotated.columns import Tagged
-from elmo_tf.annotated.numbered_lines import Line
-from elmo_tf.annotated.odd_lines import OddLines
-from elmo_tf.annotated.reading import DEFAULT, Reading
+from elmo_tf.annotated.numbered_lines import Line, OddLines
+from elmo_tf.annotated.reading_options import DEFAULT, Reading
 
 _TOKENS, _TAGS = ("tokens", "words"), ("ner_tags", "tags", "labels")
 
@@ -23,11 +22,11 @@ def read_rows(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: boo
     if isinstance(reading.tag_column, str):
         names = (reading.tag_column,)
     rows = []
-    for line, row in records.read(path):
-        tokens = records.value(row, _TOKENS)
+    for line, row in named_rows.read(path):
+        tokens = named_rows.value(row, _TOKENS)
         if not _are(tokens, str):
             raise line.wrong("tokens, a list of strings")
-        tags = _tags(line, records.value(row, names), len(tokens), reading) if labelled else [""] * len(tokens)
+        tags = _tags(line, named_rows.value(row, names), len(tokens), reading) if labelled else [""] * len(tokens)
         forms = [words.word(token) for token in tokens]
         if not all(forms):
             odd.add(line.number, "an empty token")
@@ -44,7 +43,7 @@ def read_rows(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: boo
 def _tags(line: Line, tags: Any, count: int, reading: Reading) -> list[str]:
     if not (_are(tags, str) or _are(tags, int)) or len(tags) != count:
         raise line.wrong(f"{_TAGS[0]}, a list of {count} tags", str(tags))
-    named = [records.named_label(line, tag, reading.labels) if isinstance(tag, int) else tag for tag in tags]
+    named = [named_rows.named_label(line, tag, reading.labels) if isinstance(tag, int) else tag for tag in tags]
     if wrong := [tag for tag in named if not tag_schemes.is_tag(tag)]:
         hint = "; --labels names the tags that are numbers" if wrong[0].isdecimal() else ""
         raise line.wrong(f"tags O, B-... or I-...{hint}", wrong[0])

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from elmo_tf.annotated import numbered_lines
-from elmo_tf.annotated.odd_lines import OddLines
+from elmo_tf.annotated.numbered_lines import OddLines
 from elmo_tf.errors import InputError
 
 _HEADER = re.compile(rb"\d+ (\d+)")

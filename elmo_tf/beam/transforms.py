@@ -28,7 +28,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import stores
 from elmo_tf.records import record_folder
 from elmo_tf.text import char_ids, tokenizers
-from elmo_tf.text.tokens import to_bytes
+from elmo_tf.text.tokenizers import to_bytes
 from elmo_tf.text.vocabulary import Vocabulary
 
 _TASK_BYTES = 8 << 20  # of text that one element of `ReadSentences`' tasks reads

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from elmo_tf import embedder
+from elmo_tf import embedder, sources
 from elmo_tf.beam import runners
 from elmo_tf.beam.embed import EmbedConfig, embed
 from elmo_tf.beam.embed import config as embed_config
@@ -13,7 +13,6 @@ from elmo_tf.beam.preprocess import config as preprocess_config
 from elmo_tf.cli.arguments import add_renamed, flags_of
 from elmo_tf.corpus import sentences
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import contract
 from elmo_tf.text import tokenizers
 
 _ABOUT = {
@@ -150,7 +149,7 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
     add("--dtype", choices=embed_config.DTYPES, help="type of the values (default: float32)")
     add(
         "--precision",
-        choices=contract.PRECISIONS,
+        choices=sources.PRECISIONS,
         help="number format of the matrix products (default: float32); bfloat16 needs published files or a name, and "
         "is faster for large models on CPUs with AMX",
     )

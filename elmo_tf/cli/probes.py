@@ -106,22 +106,21 @@ def _pos(arguments: argparse.Namespace) -> None:
 
 
 def _wsd(arguments: argparse.Namespace) -> None:
-    from elmo_tf.annotated import semcor, sense_xml
+    from elmo_tf.annotated import senses
     from elmo_tf.probes import wsd
 
     staging.check_absent(arguments.output)
-    train = sense_xml.read_senses(arguments.train)
-    train, test = wsd.split(train) if arguments.test is None else (train, sense_xml.read_senses(arguments.test))
-    first_senses = None if arguments.sense_index is None else semcor.read_first_senses(arguments.sense_index)
+    train = senses.read_senses(arguments.train)
+    train, test = wsd.split(train) if arguments.test is None else (train, senses.read_senses(arguments.test))
+    first_senses = None if arguments.sense_index is None else senses.read_first_senses(arguments.sense_index)
     _finish(wsd.probe(arguments.model, train, test, first_senses), arguments)
 
 
 def _blimp(arguments: argparse.Namespace) -> None:
-    from elmo_tf.annotated import minimal_pairs
     from elmo_tf.probes import blimp
 
     staging.check_absent(arguments.output)
-    _finish(blimp.probe(arguments.model, minimal_pairs.read_minimal_pairs(arguments.data)), arguments)
+    _finish(blimp.probe(arguments.model, blimp.read_minimal_pairs(arguments.data)), arguments)
 
 
 def _finish(results, arguments: argparse.Namespace) -> None:
@@ -143,7 +142,7 @@ def _weights_plot(arguments: argparse.Namespace) -> None:
 
 def _projector(arguments: argparse.Namespace) -> None:
     from elmo_tf import sources
-    from elmo_tf.annotated import semcor
+    from elmo_tf.annotated import senses
     from elmo_tf.probes import projector
 
     staging.check_absent(arguments.logdir)
@@ -151,7 +150,7 @@ def _projector(arguments: argparse.Namespace) -> None:
         tokenizer = sources.find(arguments.model).tokenizer
         sentences = projector.sentences_with(arguments.text, arguments.word, tokenizer)
     else:
-        sentences = semcor.read_semcor(arguments.sentences)
+        sentences = senses.read_semcor(arguments.sentences)
     projector.write(arguments.model, projector.uses_of(sentences, arguments.word), arguments.logdir)
     print(f"tensorboard --logdir {arguments.logdir}")
 

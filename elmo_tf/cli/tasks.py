@@ -5,9 +5,9 @@ import json
 from typing import Any
 
 from elmo_tf import config as config_lib
-from elmo_tf import tasks
-from elmo_tf.annotated import reading
+from elmo_tf.annotated import reading_options
 from elmo_tf.cli.arguments import add_command, add_renamed, positive, text_file
+from elmo_tf.tasks import systems
 from elmo_tf.text import tokenizers
 
 
@@ -16,7 +16,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     help_text = "train, evaluate, use and export the paper's systems, with and without ELMo; without a name, list them"
     task = add_command(commands, "task", _list, help_text, needs_tensorflow=False)
     names = task.add_subparsers(title="tasks", metavar="NAME")
-    for name, about in tasks.SYSTEMS.items():
+    for name, about in systems.SYSTEMS.items():
         parser = names.add_parser(name, help=about, description=about, allow_abbrev=False)
         actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
         train = _add_train(actions)
@@ -25,7 +25,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         predict = add_command(actions, "predict", _predict, "print a line of JSON for each sentence", on_gpu=True)
         help_text = "plain text, or a format of the task; - for standard input"
         predict.add_argument("--input", dest="path", required=True, type=text_file, metavar="FILE", help=help_text)
-        if name in tasks.RAW_TEXT:
+        if name in systems.RAW_TEXT:
             help_text = "read lines of raw text, split so, and print the characters at which each token begins and ends"
             predict.add_argument("--tokenizer", choices=tokenizers.TOKENIZERS, help=help_text)
         if name == "ner":
@@ -81,8 +81,8 @@ def _add_reading(parser: argparse.ArgumentParser, task: str) -> None:
         about = (
             "an index from 0, from the right if negative, or a name in the first line (default: detected from the file)"
         )
-        add("--token-column", type=reading.column, metavar="N", help=f"the column of tokens: {about}")
-        add("--tag-column", type=reading.column, metavar="N", help=f"the column of tags: {about}")
+        add("--token-column", type=reading_options.column, metavar="N", help=f"the column of tokens: {about}")
+        add("--tag-column", type=reading_options.column, metavar="N", help=f"the column of tags: {about}")
     if task in ("ner", "sentiment", "entailment"):
         help_text = "names of labels that files have as numbers from 0: a,b,c, or a file with one per line"
         add("--labels", metavar="NAMES", help=help_text)
@@ -96,23 +96,23 @@ def _reading(arguments: argparse.Namespace) -> dict[str, Any]:
     names = ("token_column", "tag_column", "labels", "strict")
     given = {name: value for name in names if (value := getattr(arguments, name, None)) is not None}
     if "labels" in given:
-        given["labels"] = reading.label_names(given["labels"])
+        given["labels"] = reading_options.label_names(given["labels"])
     return given
 
 
 def _list(_: argparse.Namespace) -> None:
-    for name, about in tasks.SYSTEMS.items():
+    for name, about in systems.SYSTEMS.items():
         print(f"{name:14}{about}")
 
 
 def _train(arguments: argparse.Namespace) -> None:
     from elmo_tf.tasks import runs
 
-    recipe = next(iter(tasks.system_class(arguments.task).recipes.values()))
+    recipe = next(iter(systems.system_class(arguments.task).recipes.values()))
     arguments.parser.set_defaults(settings=["recipe", *config_lib.keys(type(recipe))])
     names = ("task", "train", "dev", "workdir", "test", "elmo", "glove", "fraction", "seeds", "assignments")
     given = {name: getattr(arguments, name) for name in names}
-    results = runs.train(**given, reading=reading.Reading(**_reading(arguments)))
+    results = runs.train(**given, reading=reading_options.Reading(**_reading(arguments)))
     print(json.dumps({name: value for name, value in results.items() if name != "history"}))
 
 
@@ -124,8 +124,8 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 
 def _text(arguments: argparse.Namespace) -> None:
-    kind = tasks.system_class(arguments.task)
-    system = kind(next(iter(kind.recipes.values())), reading=reading.Reading(**_reading(arguments)))
+    kind = systems.system_class(arguments.task)
+    system = kind(next(iter(kind.recipes.values())), reading=reading_options.Reading(**_reading(arguments)))
     for sentence in system.sentences(system.read_unlabelled(arguments.data)):
         print(sentence)
 

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.model.highway import Highway
-from elmo_tf.model.kernels.products import matmul
+from elmo_tf.model.operations import matmul
 from elmo_tf.model.tracking import Tracked
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text import in_graph

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from elmo_tf.model.kernels.products import matmul
+from elmo_tf.model.operations import matmul
 
 
 @keras.saving.register_keras_serializable("elmo_tf")

@@ -4,8 +4,8 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.model.kernels import lstmp_packed, lstmp_training
-from elmo_tf.model.kernels.packing import pack
-from elmo_tf.model.lstm_cell import Clips
+from elmo_tf.model.kernels.lstmp_packed import pack
+from elmo_tf.model.operations import Clips
 
 
 @keras.saving.register_keras_serializable("elmo_tf")

@@ -9,9 +9,9 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.model.encoder import Encoder, new_char_cnn
-from elmo_tf.model.float32 import float32_policy
 from elmo_tf.model.kernels import lstmp_packed
 from elmo_tf.model.names import DIRECTIONS, relative_names
+from elmo_tf.model.scopes import float32_policy
 from elmo_tf.model.tracking import Tracked
 
 

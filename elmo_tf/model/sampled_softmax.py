@@ -4,9 +4,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.model.float32 import float32_policy
-from elmo_tf.model.kernels.fused import fused
-from elmo_tf.model.kernels.products import matmul
+from elmo_tf.model.operations import fused, matmul
+from elmo_tf.model.scopes import float32_policy
 
 # Float32 logits of the full softmax in memory at once. On a CPU, those of a piece of 4 MB are still in its cache when
 # they are summed; a GPU wants large products. A gradient needs all of them in memory anyway, and in pieces it would

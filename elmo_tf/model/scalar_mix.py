@@ -1,5 +1,6 @@
 """The weighted sum of a biLM's layers, and the ways to specify its scalar parameters."""
 
+import dataclasses
 import numbers
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.model.float32 import float32_policy
+from elmo_tf.model.scopes import float32_policy
 
 _EPSILON = 1e-6  # added to a variance, so that a constant vector, such as padding, becomes 0
 
@@ -81,6 +82,36 @@ class ScalarMix(keras.layers.Layer):
 
 
 Mix = str | int | Sequence[float]
+
+
+@dataclasses.dataclass(frozen=True)
+class MixConfig:
+    """How a layer mixes a biLM's layers.
+
+    Args:
+        mix: `"learned"`, or as for `parse_mix`.
+        penalty, layer_norm, gamma: as for `ScalarMix`.
+    """
+
+    mix: Mix = "learned"
+    penalty: float = 0.0
+    layer_norm: bool = False
+    gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.penalty < np.inf:
+            raise InputError("penalty", "a number that is not negative", self.penalty)
+        if self.gamma is not None and not abs(self.gamma) <= np.finfo(np.float32).max:
+            raise InputError("gamma", "None or a finite number", self.gamma)
+        if not isinstance(self.mix, str):
+            object.__setattr__(self, "mix", np.array(self.mix).tolist())  # JSON has no arrays
+
+    def new_mix(self, num_layers: int, name: str) -> ScalarMix:
+        """Returns a built mix of so many layers; `InputError` if `parse_mix` refuses `mix`."""
+        fixed = None if self.mix == "learned" else parse_mix(self.mix, num_layers)
+        scalar_mix = ScalarMix(num_layers, fixed, self.penalty, self.layer_norm, self.gamma, name=name)
+        scalar_mix.build(None)
+        return scalar_mix
 
 
 def parse_mix(mix: Mix, num_layers: int) -> list[float]:

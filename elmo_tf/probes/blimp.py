@@ -5,11 +5,13 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
+import msgspec
 import numpy as np
 
 from elmo_tf import sources
-from elmo_tf.annotated.minimal_pairs import MinimalPair
+from elmo_tf.annotated import numbered_lines
 from elmo_tf.embedder import Embedder
+from elmo_tf.files import json_file
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.probes.results import Results, Row
 from elmo_tf.scoring import Score
@@ -25,6 +27,25 @@ _MEASURES = {
     "forward/token": lambda score: score.forward / len(score.forward_log_probs),
     "backward/token": lambda score: score.backward / len(score.backward_log_probs),
 }
+
+
+class MinimalPair(msgspec.Struct, frozen=True):
+    """An acceptable sentence, an unacceptable sentence, and their paradigm."""
+
+    sentence_good: str
+    sentence_bad: str
+    UID: str
+    linguistics_term: str
+
+
+def read_minimal_pairs(path: str | os.PathLike) -> list[MinimalPair]:
+    """Returns the pairs of a file, plain or compressed (.gz, .bz2, .xz); other keys than those of a pair are ignored.
+
+    Reference:
+        Warstadt et al. 2020, "BLiMP: The Benchmark of Linguistic Minimal Pairs for English".
+    """
+    pairs = [json_file.parse(line.text, MinimalPair, line.location) for line in numbered_lines.filled_lines(path)]
+    return numbered_lines.require_some(pairs, path, "pair of sentences")
 
 
 def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:

@@ -14,14 +14,13 @@ import numpy as np
 
 from elmo_tf import sources
 from elmo_tf.annotated import numbered_lines
-from elmo_tf.embedder import BATCH_TOKENS, batches
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.reference import NumpyBiLM, log_softmax
-from elmo_tf.scoring import Softmax
 from elmo_tf.text import tokenizers
-from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID
+from elmo_tf.text.batches import BATCH_TOKENS, batches
+from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID, Softmax
 
 MOST_SENTENCES = 1000
 _NEAREST = 5  # uses shown for each use

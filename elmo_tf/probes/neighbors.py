@@ -12,11 +12,11 @@ import numpy as np
 from elmo_tf import engines, sources
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.word_vectors import iterate_word_vectors
-from elmo_tf.embedder import Embedder, Layers, Words, check_layers
+from elmo_tf.embedder import Embedder
+from elmo_tf.engines import Layers, Words, check_layers
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.text import tokenizers
-from elmo_tf.text.tokens import to_bytes
 
 # Tokens over which the mean vector is taken: its error is then 1 % of a component's standard deviation.
 MEAN_TOKENS = 16_384
@@ -161,7 +161,7 @@ def _shown(word: bytes) -> str:
 
 def _query(sentence: str | bytes, word: str | bytes, tokenizer: str) -> tuple[list[bytes], bytes]:
     """Returns the tokens of a sentence, and the word as a token."""
-    given = [to_bytes(sentence, "sentence"), to_bytes(word, "word")]
+    given = [tokenizers.to_bytes(sentence, "sentence"), tokenizers.to_bytes(word, "word")]
     tokens, parts = tokenizers.split(given, tokenizer)
     if len(parts) > 1:
         raise InputError("word", f"the tokenizer {tokenizer} splits it: {_shown(b' '.join(parts))!r}")

@@ -6,7 +6,7 @@ import numpy as np
 from tensorboard.plugins import projector
 
 from elmo_tf.annotated import numbered_lines
-from elmo_tf.annotated.semcor import SenseSentence, Use
+from elmo_tf.annotated.senses import SenseSentence, Use
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.probes import vectors

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from elmo_tf.annotated.semcor import SenseSentence
+from elmo_tf.annotated.senses import SenseSentence
 from elmo_tf.errors import InputError
 from elmo_tf.probes import vectors
 from elmo_tf.probes.results import Results, Row

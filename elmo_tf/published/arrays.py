@@ -13,9 +13,9 @@ import numpy as np
 from elmo_tf.config import ModelConfig
 from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.published.models import SOFTMAX_FILE, VOCABULARY_FILE, WEIGHTS_FILE
-from elmo_tf.scoring import Softmax
 from elmo_tf.text import char_ids
 from elmo_tf.text import vocabulary as vocabulary_lib
+from elmo_tf.text.vocabulary import Softmax
 
 Shapes = dict[str, tuple[int, ...]]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from elmo_tf.records import examples, record_folder
+from elmo_tf.records import blocks, record_folder
 from elmo_tf.text.vocabulary import BEGIN_ID
 
 
@@ -16,7 +16,7 @@ def unigram_perplexity(records: record_folder.Records, heldout: record_folder.Re
         total = np.zeros(len(folder.vocabulary), np.int64)
         for shard in folder.shards:
             if records := record_folder.read_shard(shard):
-                total += np.bincount(examples.decode_examples(records, len(total)).token_ids, minlength=len(total))
+                total += np.bincount(blocks.decode_examples(records, len(total)).token_ids, minlength=len(total))
         total[BEGIN_ID] = 0
         return total
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from elmo_tf.errors import InputError
 from elmo_tf.files.json_file import Count
-from elmo_tf.records import examples, record_folder
+from elmo_tf.records import blocks, record_folder
 from elmo_tf.records.blocks import Block, read_epoch
 from elmo_tf.records.streams import EpochBlock, Part, Streams
 from elmo_tf.text import char_ids as char_ids_lib
@@ -155,7 +155,7 @@ class Windows:
         records, used, streams = zip(*rows, strict=True)
         try:
             block = Block(list(records), len(self.records.vocabulary), self.max_chars_per_token)
-        except examples.UnfitRecordError as error:
+        except blocks.UnfitRecordError as error:
             problem = f"the record of stream {streams[error.number]} is not a sentence: {error.problem}"
             raise InputError("position", problem) from None
         for stream, consumed, length in zip(streams, used, block.num_tokens.tolist(), strict=True):

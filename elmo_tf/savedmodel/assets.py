@@ -1,7 +1,9 @@
-"""The assets of a SavedModel: its configuration, and where its weights and vocabulary come from."""
+"""An exported model's folder: its newest version, and the assets: configuration and provenance."""
 
 import json
+import os
 import pathlib
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -51,3 +53,16 @@ def read_config(savedmodel: pathlib.Path) -> config_lib.ModelConfig:
 def read_tokenizer(savedmodel: pathlib.Path) -> str:
     """Returns how a SavedModel splits sentences; `InputError` if the file is missing or damaged."""
     return json_file.read(savedmodel / contract.PROVENANCE_FILE, _Provenance).tokenizer
+
+
+def newest_of(names: Iterable[str]) -> str | None:
+    """Returns the highest version among names of files and folders; None if none is a number."""
+    return max((name for name in names if name.isdecimal()), key=int, default=None)
+
+
+def newest(savedmodel: str | os.PathLike) -> pathlib.Path | None:
+    """Returns `savedmodel` if it is a version's folder, or else the newest version in it; None if there is none."""
+    folder = pathlib.Path(savedmodel)
+    if not (folder / contract.GRAPH_FILE).is_file():
+        folder /= (newest_of(os.listdir(folder)) if folder.is_dir() else None) or ""
+    return folder if (folder / contract.GRAPH_FILE).is_file() else None

@@ -14,12 +14,6 @@ SAMPLE_VECTORS_FILE = "assets.extra/sample_vectors.npz"
 SYSTEM_FILE = "assets.extra/system.json"  # only in exports of `elmo-tf task`
 WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 
-# What can be asked for of a token's layers.
-LAYERS = ("all", "top", "average", "sum", "mix")
-
-# Precisions of the matrix products of a model in memory. A SavedModel computes in float32: it may run on any machine.
-PRECISIONS = ("float32", "bfloat16")
-
 
 class Tensor(NamedTuple):
     """An input of a signature."""

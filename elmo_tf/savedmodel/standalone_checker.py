@@ -3,7 +3,7 @@
     python standalone_checker.py SAVEDMODEL SAMPLE_VECTORS.npz
 
 It does not import elmo_tf, so a model that needs elmo_tf cannot pass. It imports tensorflow-text for a model with the
-unicode tokenizer. `sample_vectors.py` describes the file of samples.
+unicode tokenizer. `sample_calls.py` describes the file of samples.
 """
 
 import sys

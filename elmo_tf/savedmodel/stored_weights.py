@@ -9,10 +9,10 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, is_about_memory, reason
-from elmo_tf.model.float32 import float32_policy
 from elmo_tf.model.names import relative_names
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.sampled_softmax import SampledSoftmax
+from elmo_tf.model.scopes import float32_policy
 from elmo_tf.savedmodel import contract
 
 ATTRIBUTE = "weights"  # of the object that is saved: the variables by name

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.published import fetching, models
-from elmo_tf.savedmodel import checksums, contract, finding
+from elmo_tf.savedmodel import assets, checksums, contract
 
 
 class VerificationError(OSError):
@@ -26,7 +26,7 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
     Raises:
         InputError: naming the file that is missing, damaged or unknown, or the output that differs.
     """
-    folder = finding.newest(savedmodel)
+    folder = assets.newest(savedmodel)
     if folder is None and models.is_name(savedmodel):
         row = models.find(str(savedmodel))
         weights = fetching.files(row).weights

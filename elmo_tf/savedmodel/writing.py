@@ -15,7 +15,7 @@ from elmo_tf.files import staging
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.scalar_mix import Mix, build_mix
-from elmo_tf.savedmodel import assets, checksums, contract, finding, root, sample_vectors, verification, warmup
+from elmo_tf.savedmodel import assets, checksums, contract, root, sample_calls, verification
 from elmo_tf.text import tokenizers
 from elmo_tf.text.vocabulary import Vocabulary
 
@@ -62,9 +62,9 @@ def export(
             built = root.build_root(PackedBiLM.of(bilm), scalar_mix, tokenizer, softmax, words)
             signatures = _save(built, version, assets.write(pathlib.Path(scratch), config, about))
         name, max_chars = os.path.basename(os.path.abspath(folder)), config.model.char_cnn.max_chars_per_token
-        warmup.write_warmup(version, name, max_chars)
-        inputs = sample_vectors.inputs(sample_vectors.SENTENCES, max_chars)
-        sample_vectors.write(version, signatures, inputs, tokenizer)
+        sample_calls.write_warmup(version, name, max_chars)
+        inputs = sample_calls.inputs_of(sample_calls.SENTENCES, max_chars)
+        sample_calls.write(version, signatures, inputs, tokenizer)
 
     version = new_version(folder, write)
     if tokenizer == "unicode":
@@ -109,5 +109,5 @@ def _next_version(folder: pathlib.Path) -> int:
         raise InputError(str(folder), "a file, not a folder for the model's versions")
     if (folder / contract.GRAPH_FILE).exists():
         raise InputError(str(folder), "this is a version of a model; give the folder that holds its versions")
-    newest = finding.newest_of(os.listdir(folder)) if folder.exists() else None
+    newest = assets.newest_of(os.listdir(folder)) if folder.exists() else None
     return int(newest or 0) + 1

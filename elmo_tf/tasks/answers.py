@@ -17,7 +17,7 @@ from elmo_tf.annotated import squad
 from elmo_tf.annotated.squad import Question
 from elmo_tf.config import Positive, Rate
 from elmo_tf.errors import InputError
-from elmo_tf.model.token_mask import TokenMask
+from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
 from elmo_tf.tasks.scores import cmrc_eval, squad_eval

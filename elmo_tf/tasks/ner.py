@@ -13,11 +13,11 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import extras
-from elmo_tf.annotated import columns, numbered_lines, records, tag_jsonlines, tag_schemes
+from elmo_tf.annotated import columns, named_rows, numbered_lines, tag_jsonlines, tag_schemes
 from elmo_tf.annotated.columns import Tagged
-from elmo_tf.annotated.reading import Reading
+from elmo_tf.annotated.reading_options import Reading
 from elmo_tf.config import Positive, Rate
-from elmo_tf.model.token_mask import TokenMask
+from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.layers.crf import CRF, viterbi
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
@@ -65,12 +65,12 @@ class Task(Tagger):
     }
 
     def read(self, path: str | os.PathLike) -> list[Tagged]:
-        if records.has_objects(path):
+        if named_rows.has_objects(path):
             return tag_jsonlines.read_rows(path, self._columns)
         return columns.read_columns(path, self._columns)
 
     def read_unlabelled(self, path: str | os.PathLike) -> list[Tagged]:
-        if records.has_objects(path):
+        if named_rows.has_objects(path):
             return tag_jsonlines.read_rows(path, self._columns, labelled=False)
         if columns.has_columns(path, self._columns):
             return columns.read_tokens(path, self._columns)
@@ -82,7 +82,7 @@ class Task(Tagger):
 
         In a file of columns, they replace the tags. Any other sentence becomes lines of a token, a tab and a tag.
         """
-        if path is not None and not records.has_objects(path) and columns.has_columns(path, self._columns):
+        if path is not None and not named_rows.has_objects(path) and columns.has_columns(path, self._columns):
             yield from columns.with_tags(path, self._columns, [prediction["tags"] for prediction in predictions])
             return
         for prediction in predictions:

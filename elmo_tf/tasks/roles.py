@@ -18,7 +18,7 @@ from elmo_tf.annotated import frames, tag_schemes
 from elmo_tf.annotated.frames import Frame
 from elmo_tf.config import Positive, Rate
 from elmo_tf.errors import InputError
-from elmo_tf.model.token_mask import TokenMask
+from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.layers.crf import viterbi
 from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words

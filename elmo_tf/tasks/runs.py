@@ -16,13 +16,13 @@ import keras
 import numpy as np
 
 from elmo_tf import config as config_lib
-from elmo_tf import sources, tasks
+from elmo_tf import sources
 from elmo_tf.annotated.numbered_lines import rereadable
-from elmo_tf.annotated.reading import DEFAULT, Reading
+from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, lock
 from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.tasks import fitting, trained
+from elmo_tf.tasks import fitting, systems, trained
 from elmo_tf.tasks.prediction import Predictor
 from elmo_tf.tasks.recipe import Recipe, chosen
 from elmo_tf.tasks.system import Example, System
@@ -51,7 +51,7 @@ def train(
     """Trains a system, or resumes an interrupted run.
 
     Args:
-        task: a name in `elmo_tf.tasks.SYSTEMS`.
+        task: a name in `systems.SYSTEMS`.
         train, dev, test: files in a format of the task. The best epoch has the highest score on `dev`.
         workdir: a folder for the trained system. Several seeds have folders `seed_N` in it.
         elmo: the biLM, as for `elmo_tf.ELMo`; None: a baseline without ELMo.
@@ -72,7 +72,7 @@ def train(
         raise InputError("fraction", "above 0, at most 1", fraction)
     if seeds < 1:
         raise InputError("seeds", "at least 1", seeds)
-    kind, folder = tasks.system_class(task), pathlib.Path(workdir)
+    kind, folder = systems.system_class(task), pathlib.Path(workdir)
     recipe = chosen(kind.recipes, assignments)
     elmo = None if recipe.elmo.place == "none" else elmo
     if isinstance(elmo, str | os.PathLike) and (tokenizer := sources.find(elmo).tokenizer) != "whitespace":
@@ -124,7 +124,7 @@ class _Runs:
         self._kind, self._reading, self._labels = type(system), system.reading, system.labels_of(data["train"])
         self._data, self._table, self._bilm, self._given = data, table, bilm, given
         self._checksums = _checksums(data, table, bilm)
-        self._known_sentences = None
+        self._cached_layers = None
 
     def train(self, recipe: Recipe, folder: pathlib.Path) -> dict[str, Any]:
         """Trains a system in its folder, or returns its scores if it is complete."""
@@ -169,12 +169,12 @@ class _Runs:
     def _network(self, system: System, folder: pathlib.Path) -> keras.Model:
         vectors = TokenVectors(system.recipe, self._table, self._bilm)
         if vectors.elmo is not None and system.recipe.elmo.remember:
-            if self._known_sentences is None:
+            if self._cached_layers is None:
                 every = [*self._data["train"], *self._data["dev"], *self._data["test"]]
                 texts = (encoded(tokens) for example in every for tokens in system.texts(example))
                 vectors.elmo.remember(texts, folder)
-                self._known_sentences = vectors.elmo.known_sentences
-            vectors.elmo.known_sentences = self._known_sentences
+                self._cached_layers = vectors.elmo.cached_layers
+            vectors.elmo.cached_layers = self._cached_layers
         return system.network(vectors)
 
     def _results(self, system: System, network: keras.Model, history: fitting.History) -> dict[str, Any]:

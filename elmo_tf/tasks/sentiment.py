@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 
 import keras
 
-from elmo_tf.annotated import classes, numbered_lines, trees
-from elmo_tf.annotated.classes import Classified
-from elmo_tf.annotated.trees import Tree
+from elmo_tf.annotated import classes, numbered_lines
+from elmo_tf.annotated.classes import Classified, Tree
 from elmo_tf.config import Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.model.sequence_pooling import SequencePooling
@@ -81,14 +80,14 @@ class Task(Classifier):
     def read(self, path: str | os.PathLike) -> list[Tree]:
         if not _has_trees(path):
             return [Tree([sentence]) for sentence in classes.read_classes(path, self.reading)]
-        items = trees.read_trees(path)
+        items = classes.read_trees(path)
         if self.recipe.network.classes == 2:
             items = [polar for tree in items if (polar := _polar(tree)) is not None]
         return numbered_lines.require_some(items, path, "sentence with a class")
 
     def read_unlabelled(self, path: str | os.PathLike) -> list[Classified]:
         if _has_trees(path):
-            return [Classified(tree.root.tokens) for tree in trees.read_trees(path)]
+            return [Classified(tree.root.tokens) for tree in classes.read_trees(path)]
         return classes.read_sentences(path, self.reading)
 
     def example_of(self, item: Sequence[str]) -> Classified:

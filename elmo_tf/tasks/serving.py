@@ -13,9 +13,9 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import contract, sample_vectors, writing
+from elmo_tf.savedmodel import contract, sample_calls, writing
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
-from elmo_tf.tasks.layers.word_embedding import WordEmbedding
+from elmo_tf.tasks.layers.token_layers import WordEmbedding
 from elmo_tf.tasks.system import System
 from elmo_tf.text import in_graph
 
@@ -35,7 +35,7 @@ def export(system: System, network: keras.Model, output: str | os.PathLike) -> p
             tf.saved_model.save(root, str(folder), signatures | serving)
         except tf.errors.OpError as error:
             raise OSError(f"cannot write the SavedModel: {error.message}") from error
-        sample_vectors.write(folder, signatures | serving, _sample_inputs(signatures | serving))
+        sample_calls.write(folder, signatures | serving, _sample_inputs(signatures | serving))
         about = {"task": system.name, "labels": system.labels}
         (folder / contract.SYSTEM_FILE).write_text(json.dumps(about, indent=1) + "\n", "utf-8")
 
@@ -78,7 +78,7 @@ def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
 
 def _sample_inputs(signatures: dict[str, tf.types.experimental.ConcreteFunction]) -> dict[str, Tensors]:
     """Returns inputs of each signature: sentences or their tokens, and zeros for other dtypes."""
-    sentences = [sentence for sentence in sample_vectors.SENTENCES if sentence]
+    sentences = [sentence for sentence in sample_calls.SENTENCES if sentence]
     by_rank = {1: tf.constant(sentences), 2: in_graph.split(tf.constant(sentences))[0]}
     return {
         signature: {

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.annotated.reading import DEFAULT, Reading
+from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.recipe import Recipe
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, encoded, padded

@@ -10,9 +10,8 @@ import numpy as np
 
 from elmo_tf import sources
 from elmo_tf.annotated.word_vectors import read_word_vectors
-from elmo_tf.elmo import ELMo
-from elmo_tf.tasks.layers.spelling import Spelling
-from elmo_tf.tasks.layers.word_embedding import WordEmbedding
+from elmo_tf.keras_layer import ELMo
+from elmo_tf.tasks.layers.token_layers import Spelling, WordEmbedding
 from elmo_tf.tasks.recipe import Recipe
 
 # Tokens of a sentence.

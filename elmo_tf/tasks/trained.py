@@ -8,20 +8,22 @@ import pathlib
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+import h5py
 import keras
 import msgspec
+import numpy as np
 
 from elmo_tf import config as config_lib
-from elmo_tf import tasks
 from elmo_tf.annotated.numbered_lines import rereadable
-from elmo_tf.annotated.reading import DEFAULT, Reading
+from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError, suggestion
 from elmo_tf.files import json_file, staging
-from elmo_tf.published import models
-from elmo_tf.tasks import published
+from elmo_tf.published import fetching, models
 from elmo_tf.tasks.prediction import Predictor
 from elmo_tf.tasks.system import Example, System
-from elmo_tf.text import running_text, tokenizers
+from elmo_tf.tasks.systems import RAW_TEXT, SYSTEMS, system_class
+from elmo_tf.tasks.token_vectors import TokenVectors, WordTable
+from elmo_tf.text import tokenizers
 
 _log = logging.getLogger("elmo_tf")
 
@@ -38,6 +40,15 @@ class _Config(msgspec.Struct, frozen=True):
 
 class _SeveralSeeds(msgspec.Struct, frozen=True):
     best: Annotated[str, msgspec.Meta(pattern=r"\Aseed_\d+\Z")]
+
+
+class PublishedOptions(msgspec.Struct, frozen=True):
+    """The `options.json` of a published system; `weights.hdf5` has the words, and the trained arrays by number."""
+
+    task: str
+    elmo: str  # name of the biLM
+    recipe: dict[str, Any]
+    labels: list[str]
 
 
 class Trained:
@@ -71,10 +82,10 @@ class Trained:
         """
         if tokenizer is None:
             return self.predict_examples([self.system.example_of(sentence) for sentence in sentences])
-        if tokenizer not in tokenizers.TOKENIZERS or self.system.name not in tasks.RAW_TEXT:
-            expected = f"one of {', '.join(tokenizers.TOKENIZERS)}, for {' or '.join(tasks.RAW_TEXT)}"
+        if tokenizer not in tokenizers.TOKENIZERS or self.system.name not in RAW_TEXT:
+            expected = f"one of {', '.join(tokenizers.TOKENIZERS)}, for {' or '.join(RAW_TEXT)}"
             raise InputError("tokenizer", expected, f"{tokenizer!r} for {self.system.name}")
-        words = [running_text.split(sentence, tokenizer) for sentence in sentences]
+        words = [tokenizers.words_of(sentence, tokenizer) for sentence in sentences]
         if empty := [sentence for sentence, tokens in zip(sentences, words, strict=True) if not tokens]:
             raise InputError("sentences", "texts with words", repr(empty[0]))
         predictions = self.predict([[word.text for word in sentence] for sentence in words])
@@ -134,7 +145,7 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
     folder = pathlib.Path(workdir)
     if not folder.exists() and models.is_system(workdir):
         _check_task(workdir, models.find(str(workdir)).task, task)
-        return Trained(*published.read(str(workdir), dataclasses.replace(DEFAULT, **reading)))
+        return Trained(*_read_published(str(workdir), dataclasses.replace(DEFAULT, **reading)))
     if not folder.exists():
         systems = [model.name for model in models.MODELS if model.task]
         raise InputError(str(workdir), f"no such folder, and no system of this name{suggestion(str(workdir), systems)}")
@@ -144,7 +155,7 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
     _check_task(workdir, config.task, task)
     if not (folder / SCORES).exists():
         raise InputError(str(workdir), "its training has not ended")
-    kind = tasks.system_class(config.task)
+    kind = system_class(config.task)
     recipe_class = type(next(iter(kind.recipes.values())))
     recipe = config_lib.from_dict(config.recipe, recipe_class, source=str(folder / CONFIG))
     try:
@@ -154,9 +165,30 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
     return Trained(kind(recipe, config.labels, dataclasses.replace(config.reading, **reading)), network)
 
 
+def _read_published(name: str, reading: Reading) -> tuple[System, keras.Model]:
+    """Returns a system that comes with this package, by its name, and its network.
+
+    Its biLM is not stored a second time: `english-ner` reads `english`.
+
+    Raises:
+        InputError: if a file is damaged.
+    """
+    files = fetching.files(models.find(name))
+    options = json_file.read(files.options, PublishedOptions)
+    kind = system_class(options.task)
+    recipe = config_lib.from_dict(options.recipe, type(next(iter(kind.recipes.values()))), source=str(files.options))
+    system = kind(recipe, options.labels, reading)
+    with h5py.File(files.weights) as file:
+        words = WordTable(file["words"].asstr()[()].tolist(), np.zeros((0, 0), np.float32))
+        network = system.network(TokenVectors(recipe, words, options.elmo))
+        for number, variable in enumerate(network.trainable_variables):
+            variable.assign(file[str(number)][()])
+    return system, network
+
+
 def _check_task(workdir: str | os.PathLike, trained_for: str, task: str | None) -> None:
-    if trained_for not in ([task] if task else tasks.SYSTEMS):
-        wanted = task or " or ".join(tasks.SYSTEMS)
+    if trained_for not in ([task] if task else SYSTEMS):
+        wanted = task or " or ".join(SYSTEMS)
         raise InputError(str(workdir), f"has a system for {trained_for}, not for {wanted}")
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import extras
-from elmo_tf.text.penn import Word
-from elmo_tf.text.sentence_split import ABBREVIATIONS
+from elmo_tf.text.penn import ABBREVIATIONS, Word
 
 with extras.required():
     import tensorflow_text

@@ -1,18 +1,13 @@
 """Sentences of running text in plain Python, each as its words with their offsets in the text.
 
-The rules are those of `raw_text.break_sentences`, applied to the words of `running_text`.
+The rules are those of `raw_text.break_sentences`, applied to the words of `tokenizers`.
 """
 
 import re
 
-from elmo_tf.text import running_text
-from elmo_tf.text.running_text import Word
+from elmo_tf.text.penn import ABBREVIATIONS, Word
+from elmo_tf.text.tokenizers import words_of
 
-# A full stop after these does not end a sentence.
-ABBREVIATIONS = (
-    "mr|mrs|ms|messrs|mme|mlle|dr|prof|rev|hon|st|mt|capt|col|gen|lt|sgt|gov|sen|rep|jr|sr|"
-    "vs|cf|viz|vol|fig|pp|inc|co|corp|ltd|dept|jan|feb|mar|apr|aug|sept|oct|nov|dec"
-)
 _ABBREVIATION = re.compile(rf"(?i:{ABBREVIATIONS})|[^\W\d_]")  # or an initial
 _LETTERS = re.compile(r"(?:[A-Za-z]\.){2,}")
 # The marks of Latin script, then of Indic scripts and Arabic; those of Chinese and Japanese need no white space.
@@ -30,7 +25,7 @@ def split_sentences(text: str, tokenizer: str = "penn") -> list[list[Word]]:
     without white space, too. The full stop of an abbreviation (`Mr.`, `J.`) belongs to its word and ends no sentence.
     """
     sentences: list[list[Word]] = []
-    words = _with_abbreviations(running_text.split(text, tokenizer))
+    words = _with_abbreviations(words_of(text, tokenizer))
     closing = _closing(text, words)
     for index, word in enumerate(words):
         if not index or _ends(text, words, index, closing):

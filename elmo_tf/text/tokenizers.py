@@ -1,13 +1,24 @@
-"""Sentences to tokens in Python, by the tokenizer's name; `in_graph` splits in the same way."""
+"""Text to tokens in Python, by the tokenizer's name; `in_graph` splits in the same way."""
 
 import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from elmo_tf.errors import InputError
 from elmo_tf.text import characters, penn
+from elmo_tf.text.penn import Word
 
 # How a sentence is split: on runs of ASCII white space; English text by the Penn Treebank's rules; text of any language
 # by Unicode's properties, which needs tensorflow-text; into characters.
 TOKENIZERS = ("whitespace", "penn", "unicode", "characters")
+
+Text = str | bytes | Sequence[str | bytes] | np.ndarray  # a sentence to split, or its tokens
+
+_RUN = re.compile(r"[^ \t\n\v\f\r]+")
+# Parts of a word that an answer may begin or end with.
+_PART = re.compile(r"[-_/\u0640\u2010-\u2015]|[^-_/\u0640\u2010-\u2015]+")
 
 
 def check(tokenizer: str) -> None:
@@ -27,3 +38,95 @@ def split(sentences: list[bytes], tokenizer: str) -> list[list[bytes]]:
     # On bytes, `split` splits at the six ASCII white space characters only, as tf.strings.split does.
     split_sentence = {"characters": characters.split, "penn": penn.split_bytes}.get(tokenizer, bytes.split)
     return list(map(split_sentence, sentences))
+
+
+def split_texts(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
+    """Returns the tokens of a user's texts; those that are lists of tokens are not split again.
+
+    Raises:
+        InputError: about `texts`, if they are something else.
+    """
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise InputError("texts", "a list of texts, [text] for a single text", repr(texts))
+    if isinstance(texts, Mapping):
+        raise InputError("texts", "a list of texts", f"a {type(texts).__name__}")
+    checked: list[bytes | list[bytes]] = []
+    for text in texts:
+        if isinstance(text, str | bytes):
+            checked.append(to_bytes(text, "texts"))
+        elif isinstance(text, Sequence | np.ndarray):
+            checked.append([to_bytes(token, "texts") for token in text])
+        else:
+            raise InputError("texts", "sentences, or lists of tokens", repr(text))
+    tokens = iter(split([text for text in checked if isinstance(text, bytes)], tokenizer))
+    return [next(tokens) if isinstance(text, bytes) else text for text in checked]
+
+
+def to_bytes(token: object, parameter: str) -> bytes:
+    """Returns a user's token or text as UTF-8 bytes; bytes are returned unchanged.
+
+    Args:
+        token: `str` or `bytes`, NumPy's included.
+        parameter: what the error is about.
+
+    Raises:
+        InputError: if it is neither, or has half of a surrogate pair, which UTF-8 cannot hold.
+    """
+    if isinstance(token, bytes):
+        return bytes(token)
+    try:
+        if isinstance(token, str):
+            return token.encode()
+    except UnicodeEncodeError:
+        raise InputError(parameter, "tokens without half a surrogate pair", ascii(token)) from None
+    raise InputError(parameter, "tokens that are str or bytes", repr(token))
+
+
+def words_of(text: str, tokenizer: str = "penn", finely: bool = False) -> list[Word]:
+    """Returns the tokens of a text with their offsets in it, in characters.
+
+    Args:
+        text: in any language. Languages without spaces are split into words at punctuation alone, except that
+            ideographs and kana are words of a single character.
+        tokenizer: a name in `TOKENIZERS`.
+        finely: whether hyphens, dashes, slashes and underscores inside a word are words of their own, so that more
+            parts of the text begin and end with a word.
+
+    Raises:
+        ModuleNotFoundError: if the tokenizer is `unicode` and tensorflow-text is not installed.
+    """
+    words = _words(text, tokenizer)
+    return [part for word in words for part in _parts(text, word)] if finely else words
+
+
+def _words(text: str, tokenizer: str) -> list[Word]:
+    if tokenizer == "penn":
+        return penn.split_with_offsets(text)
+    if tokenizer == "unicode":
+        from elmo_tf.text import raw_text  # noqa: PLC0415 - imports TensorFlow
+
+        return raw_text.split_texts([text])[0]
+    if tokenizer == "characters":
+        return list(_located(text, [token.decode() for token in characters.split(text.encode(errors="replace"))]))
+    return [Word(run.group(), run.start(), run.end()) for run in _RUN.finditer(text)]
+
+
+def _located(text: str, tokens: list[str]) -> Iterator[Word]:
+    end = 0
+    for token in tokens:
+        start = text.find(token, end)
+        end = start + len(token)
+        yield Word(token, start, end)
+
+
+def _parts(text: str, word: Word) -> list[Word]:
+    """Returns the parts of a word that has letters or digits on both sides of a hyphen or slash."""
+    whole = text[word.start : word.end]
+    parts = list(_PART.finditer(whole))
+    if len(parts) == 1 or not any(character.isalnum() for character in whole):
+        return [word]
+    return [
+        Word(inner.text, word.start + part.start() + inner.start, word.start + part.start() + inner.end)
+        for part in parts
+        for inner in penn.split_with_offsets(part.group())
+    ]

@@ -2,6 +2,9 @@
 
 import hashlib
 from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
 
 from elmo_tf.errors import InputError
 
@@ -48,6 +51,14 @@ class Vocabulary:
     def sha256(self) -> str:
         """Returns the checksum of the vocabulary's file; equal checksums mean equal words and ids."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
+
+
+class Softmax(NamedTuple):
+    """The weights of a softmax, and its words."""
+
+    kernel: np.ndarray  # float32 (vocab_size, projection_dim)
+    bias: np.ndarray  # float32 (vocab_size,)
+    vocabulary: Vocabulary
 
 
 def from_bytes(content: bytes, source: str) -> Vocabulary:

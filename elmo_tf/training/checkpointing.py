@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from concurrent import futures
 
 from elmo_tf.config import TrainConfig
-from elmo_tf.training import resuming
-from elmo_tf.training.state import TrainState
+from elmo_tf.training.state import TrainState, resumed
 from elmo_tf.workdir import checkpoint_files, checkpoints
 from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir
@@ -42,7 +41,7 @@ class Checkpointing:
         progress = self.load()
         if progress is not None:
             self.saved_step = progress.step
-            self.state.resume(resuming.resumed(progress, stored_config, self.state))
+            self.state.resume(resumed(progress, stored_config, self.state))
 
     def load(self, checkpoint: str = checkpoints.LATEST) -> Progress | None:
         """Reads a checkpoint into the network and its optimizer; returns its progress, or None if there is none."""

@@ -1,4 +1,4 @@
-"""The devices that a training uses, and the precision in which they multiply matrices."""
+"""The devices that a training uses: their precision, and the batch rows that each replica gets."""
 
 import dataclasses
 import logging
@@ -9,7 +9,8 @@ from typing import Any
 import tensorflow as tf
 
 from elmo_tf.config import Config
-from elmo_tf.model.kernels import products
+from elmo_tf.model import operations
+from elmo_tf.records.windows import Window
 
 # Either exists where NVIDIA's driver is installed and a GPU is present.
 _NVIDIA = (pathlib.Path("/proc/driver/nvidia/version"), pathlib.Path("/dev/nvidia0"))
@@ -19,6 +20,8 @@ AUTO = "auto"  # the precision that `with_precision` replaces
 _AMPERE = (8, 0)  # compute capability of the first GPUs with products of bfloat16 and TF32
 
 _log = logging.getLogger("elmo_tf")
+
+Structure = Any  # nested tuples of arrays or tensors
 
 
 def all_gpus() -> tf.distribute.Strategy:
@@ -76,11 +79,73 @@ def with_precision(config: Config, stored: Config | None = None) -> Config:
         has_bfloat16 = min(capabilities) >= _AMPERE
         reason = "all GPUs have" if has_bfloat16 else "not all GPUs have"
     else:
-        has_bfloat16 = products.cpu_has_bfloat16()
+        has_bfloat16 = operations.cpu_has_bfloat16()
         reason = "the CPU has" if has_bfloat16 else "the CPU has no"
     precision = "bfloat16" if has_bfloat16 else "float32"
     _log.info("train.precision=auto: %s; %s bfloat16 products", precision, reason)
     return _with(config, precision)
+
+
+def num_local(strategy: tf.distribute.Strategy) -> int:
+    """Returns the number of replicas of this process."""
+    # TensorFlow's default strategy does not know its device.
+    return 1 if strategy.num_replicas_in_sync == 1 else len(strategy.extended.worker_devices)
+
+
+def local_rows(strategy: tf.distribute.Strategy, rows: int) -> range:
+    """Returns the batch rows of this process's replicas, each of which has `rows`; all workers have the same number."""
+    count, resolver = num_local(strategy), strategy.cluster_resolver
+    several = count < strategy.num_replicas_in_sync and resolver is not None
+    first = count * int(resolver.task_id) if several else 0
+    return range(first * rows, (first + count) * rows)
+
+
+def distribute(strategy: tf.distribute.Strategy, values: Structure, rows: int, first: int = 0) -> Structure:
+    """Splits arrays by rows, a piece for each replica of this process, in the order of the replicas.
+
+    Args:
+        strategy: the replicas.
+        values: a window, or arrays, with at least the rows of this process.
+        rows: of each replica.
+        first: index of the arrays' first row among the rows of all replicas.
+
+    Returns:
+        tensors for `strategy.run`: plain ones, as it returns them, if this process has one replica.
+    """
+
+    def piece(context: tf.distribute.ReplicaContext) -> Structure:
+        start = context.replica_id_in_sync_group * rows - first
+        stop = start + rows
+        if isinstance(values, Window):
+            return tf.nest.map_structure(tf.constant, values.part(start, stop))
+        return tf.nest.map_structure(lambda value: tf.constant(value[start:stop]), values)
+
+    pieces = strategy.experimental_distribute_values_from_function(piece)
+    if num_local(strategy) == 1:
+        return tf.nest.map_structure(lambda value: strategy.experimental_local_results(value)[0], pieces)
+    return pieces
+
+
+def gathered(values: Structure) -> Structure:
+    """Returns the rows of all replicas in the order of the replicas; to be called by each of them, in `strategy.run`.
+
+    TensorFlow gathers in the alphabetical order of the devices' names, in which worker 10 comes before worker 2.
+    """
+    context = tf.distribute.get_replica_context()
+
+    def gather(value: tf.Tensor) -> tf.Tensor:
+        # The identity places the value on the replica's device, as a collective requires.
+        return context.all_gather(tf.identity(value), 0)
+
+    # As a float, because TensorFlow keeps integers in the host's memory.
+    order = tf.argsort(gather(tf.reshape(tf.cast(context.replica_id_in_sync_group, tf.float32), (1,))))
+
+    def in_order(value: tf.Tensor) -> tf.Tensor:
+        rows = gather(value)
+        by_replica = tf.reshape(rows, (context.num_replicas_in_sync, -1, *value.shape[1:]))
+        return tf.reshape(tf.gather(by_replica, order), tf.shape(rows))
+
+    return tf.nest.map_structure(in_order, values)
 
 
 def _capabilities() -> list[tuple[int, int]]:

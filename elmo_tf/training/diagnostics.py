@@ -5,8 +5,8 @@ import re
 import numpy as np
 import tensorflow as tf
 
+from elmo_tf.model.encoder import States
 from elmo_tf.model.names import DIRECTIONS, relative_names
-from elmo_tf.model.walk import States
 from elmo_tf.records.windows import Window
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text.vocabulary import SPECIAL_TOKENS

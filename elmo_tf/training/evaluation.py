@@ -16,7 +16,7 @@ from elmo_tf.model.bilm import BiLM
 from elmo_tf.records import record_folder
 from elmo_tf.records.windows import Window, Windows, prefetch
 from elmo_tf.text.vocabulary import END_ID, UNKNOWN_ID
-from elmo_tf.training import replicas
+from elmo_tf.training import devices
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,17 +128,17 @@ class Evaluator:
     ) -> Generator[np.ndarray, None, None]:
         """Yields this process's sums over each window: nats forward and backward, tokens, words, unknown ones."""
         rows = -(-batch_size // self._strategy.num_replicas_in_sync)  # of each replica
-        local_rows = replicas.local_rows(self._strategy, rows)
+        local_rows = devices.local_rows(self._strategy, rows)
         streams = range(min(local_rows.start, batch_size), min(local_rows.stop, batch_size))
         zeros = tf.nest.map_structure(np.asarray, self._bilm.zero_states(len(local_rows)))
-        states = replicas.distribute(self._strategy, zeros, rows, local_rows.start)
+        states = devices.distribute(self._strategy, zeros, rows, local_rows.start)
         max_chars = self._bilm.config.char_cnn.max_chars_per_token
         every_window = iter(Windows(records, batch_size, unroll_steps, max_chars, epochs=1, rows=streams))
         stop = functools.partial(self.stops_waiting, interrupted)
         with contextlib.closing(prefetch(every_window, interrupted=stop)) as windows:
             for window, _ in windows:
                 padded = _with_rows(window, len(local_rows))
-                inputs = replicas.distribute(self._strategy, padded, rows, local_rows.start)
+                inputs = devices.distribute(self._strategy, padded, rows, local_rows.start)
                 losses, states = self._losses(inputs, states)
                 yield np.array([*map(self._nats, losses), *_counts(window)])
 

@@ -11,8 +11,8 @@ from elmo_tf.config import TrainConfig
 from elmo_tf.model.bilm import BiLM, States
 from elmo_tf.records.windows import Window
 from elmo_tf.text.vocabulary import BEGIN_ID
+from elmo_tf.training import devices
 from elmo_tf.training import optimizer as optimizers
-from elmo_tf.training import replicas
 
 
 class StepResult(NamedTuple):
@@ -64,7 +64,7 @@ class Trainer:
             self.optimizer = optimizers.from_config(config, self.bilm)
         self.states = self._distribute(self.bilm.zero_states(self.batch_size))
         self._run = tf.function(self._run_replicas, autograph=False)
-        self._gather = tf.function(lambda states: strategy.run(replicas.gathered, args=(states,)), autograph=False)
+        self._gather = tf.function(lambda states: strategy.run(devices.gathered, args=(states,)), autograph=False)
 
     @property
     def batch_size(self) -> int:
@@ -74,7 +74,7 @@ class Trainer:
     @property
     def local_rows(self) -> range:
         """The streams of this process among those of all workers."""
-        return replicas.local_rows(self.strategy, self.config.batch_size)
+        return devices.local_rows(self.strategy, self.config.batch_size)
 
     def step(self, window: Window, number: int, learning_rate: float) -> StepResult:
         """Trains on one window, starting from `self.states`, which it replaces by the states after the window.
@@ -92,7 +92,7 @@ class Trainer:
     def gathered_states(self) -> States:
         """Returns the states of all streams as arrays, in the order of the rows; all workers have to call this."""
         local, count = self.strategy.experimental_local_results, self.strategy.num_replicas_in_sync
-        if replicas.num_local(self.strategy) < count:
+        if devices.num_local(self.strategy) < count:
             return tf.nest.map_structure(lambda value: local(value)[0].numpy(), self._gather(self.states))
         return tf.nest.map_structure(lambda value: np.concatenate(local(value)), self.states)
 
@@ -100,8 +100,8 @@ class Trainer:
         """Sets the states of all streams, given as arrays, for the next step."""
         self.states = self._distribute(states)
 
-    def _distribute(self, values: replicas.Structure, first: int = 0) -> replicas.Structure:
-        return replicas.distribute(self.strategy, values, self.config.batch_size, first)
+    def _distribute(self, values: devices.Structure, first: int = 0) -> devices.Structure:
+        return devices.distribute(self.strategy, values, self.config.batch_size, first)
 
     def _run_replicas(self, window: Window, states: States, seed: tf.Tensor) -> tuple[StepResult, States]:
         results, states = self.strategy.run(self._replica_step, args=(window, states, seed))

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.training import replicas, signals
+from elmo_tf.training import devices, signals
 
 VARIABLE = "TF_CONFIG"  # environment variable, in which TensorFlow finds the cluster
 
@@ -166,7 +166,7 @@ class Workers:
         self.index = int(resolver.task_id)
         self.is_chief = self.index == 0
         self._me = f"worker {self.index} of {self.count}"
-        self._gather = tf.function(lambda numbers: strategy.run(replicas.gathered, args=(numbers,)), autograph=False)
+        self._gather = tf.function(lambda numbers: strategy.run(devices.gathered, args=(numbers,)), autograph=False)
 
     def wait(self) -> None:
         """Waits until all workers have called this."""
@@ -229,7 +229,7 @@ class Workers:
             if isinstance(error, tf.errors.InternalError) and not _OTHERS.search(_NAMES.sub("", error.message)):
                 raise
             if _OTHER_SIZE in error.message:
-                own = f"{self._me} has {replicas.num_local(self._strategy)}"
+                own = f"{self._me} has {devices.num_local(self._strategy)}"
                 raise InputError("strategy", f"all workers need as many devices, and {own}, another not") from error
             raise ConnectionError(
                 f"{self._me}: another worker has ended ({type(error).__name__}), and its log says why; "

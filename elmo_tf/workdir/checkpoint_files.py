@@ -24,8 +24,8 @@ import tensorflow as tf
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
 from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.encoder import States
 from elmo_tf.model.names import relative_names
-from elmo_tf.model.walk import States
 from elmo_tf.workdir.checkpoint_progress import PROGRESS_FILE, Progress
 
 MANIFEST_FILE = "manifest.json"

@@ -12,8 +12,8 @@ import numpy as np
 
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
+from elmo_tf.model.encoder import States
 from elmo_tf.model.names import DIRECTIONS
-from elmo_tf.model.walk import States
 from elmo_tf.records.windows import Position
 
 PROGRESS_FILE = "progress.json"

@@ -4,7 +4,7 @@ import pytest
 
 from elmo_tf.annotated import classes
 from elmo_tf.annotated.classes import Classified
-from elmo_tf.annotated.reading import Reading
+from elmo_tf.annotated.reading_options import Reading
 from tests.annotated.text_file import assert_refused, write
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from elmo_tf.annotated import pairs
 from elmo_tf.annotated.pairs import Pair
-from elmo_tf.annotated.reading import Reading
+from elmo_tf.annotated.reading_options import Reading
 from elmo_tf.errors import InputError
 from tests.annotated.text_file import assert_refused, write
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from elmo_tf.annotated import semcor
+from elmo_tf.annotated import senses
 from tests.annotated.text_file import assert_refused, write
 
 SEMCOR = """# doc a/one
@@ -17,7 +17,7 @@ played\tVB\tplay\tplay%2:33:00::;2:33:01::
 
 
 def test_semcor_has_words_documents_and_senses(tmp_path):
-    first, second = semcor.read_semcor(write(tmp_path, SEMCOR))
+    first, second = senses.read_semcor(write(tmp_path, SEMCOR))
     assert (first.document, second.document) == ("a/one", "a/two")
     assert first.tokens == ["The", "grand", "jury", "recent"]
     assert first.uses == [
@@ -32,19 +32,19 @@ def test_semcor_has_words_documents_and_senses(tmp_path):
 
 def test_first_senses_are_those_with_number_one(tmp_path):
     index = "play%2:33:00:: 01072949 1 107\nplay%2:36:00:: 01714208 2 50\nrecent%5:00:00:past:00 01 1 11\n"
-    first = semcor.read_first_senses(write(tmp_path, index))
+    first = senses.read_first_senses(write(tmp_path, index))
     assert first == {"play%2": "play%2:33:00::", "recent%3": "recent%5:00:00:past:00"}
 
 
 @pytest.mark.parametrize(
     ("read", "text", "message", "line"),
     [
-        (semcor.read_semcor, "a\tb\tc\n", "form, part of speech, .*", 1),
-        (semcor.read_semcor, "a\tb\tc\tsense\n", "a sense key such as .*, found 'sense'", 1),
-        (semcor.read_semcor, "# doc a\n", "it has no sentence", None),
-        (semcor.read_first_senses, "play%2:33:00:: 1 1\n", "a sense key, .*", 1),
-        (semcor.read_first_senses, "play 01072949 1 107\n", "a sense key such as .*", 1),
-        (semcor.read_first_senses, "a%1:03:00:: 01 2 3\n", "it has no first sense", None),
+        (senses.read_semcor, "a\tb\tc\n", "form, part of speech, .*", 1),
+        (senses.read_semcor, "a\tb\tc\tsense\n", "a sense key such as .*, found 'sense'", 1),
+        (senses.read_semcor, "# doc a\n", "it has no sentence", None),
+        (senses.read_first_senses, "play%2:33:00:: 1 1\n", "a sense key, .*", 1),
+        (senses.read_first_senses, "play 01072949 1 107\n", "a sense key such as .*", 1),
+        (senses.read_first_senses, "a%1:03:00:: 01 2 3\n", "it has no first sense", None),
     ],
 )
 def test_a_line_of_another_format_is_refused(tmp_path, read, text, message, line):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from elmo_tf.annotated import sense_xml
+from elmo_tf.annotated import senses
 from elmo_tf.errors import InputError
 from tests.annotated.text_file import assert_refused, write
 
@@ -31,7 +31,7 @@ d001.s000.t000 long%5:00:00:extended:00
 
 def test_instances_have_their_senses_and_documents_their_names(tmp_path):
     write(tmp_path, GOLD, "a.gold.key.txt")
-    first, second = sense_xml.read_senses(write(tmp_path, DATA, "a.data.xml"))
+    first, second = senses.read_senses(write(tmp_path, DATA, "a.data.xml"))
     assert (first.document, second.document) == ("d000", "d001")
     assert first.tokens == ["The", "art", "change", "ringing", "("]
     assert first.uses == [
@@ -42,15 +42,15 @@ def test_instances_have_their_senses_and_documents_their_names(tmp_path):
 
 
 def test_a_file_without_its_keys_or_of_another_kind_is_refused(tmp_path):
-    assert_refused(sense_xml.read_senses, write(tmp_path, "a\tb\n"), "form, part of speech, ", line=1)
+    assert_refused(senses.read_senses, write(tmp_path, "a\tb\n"), "form, part of speech, ", line=1)
     with pytest.raises(InputError, match=r"other.xml: the framework's files are called NAME.data.xml and NAME.gold"):
-        sense_xml.read_senses(write(tmp_path, DATA, "other.xml"))
+        senses.read_senses(write(tmp_path, DATA, "other.xml"))
     path = write(tmp_path, DATA, "a.data.xml")
     with pytest.raises(InputError, match=r"a.gold.key.txt: no such file$"):
-        sense_xml.read_senses(path)
+        senses.read_senses(path)
     write(tmp_path, GOLD.replace("d000.s000.t001", "x"), "a.gold.key.txt")
     with pytest.raises(InputError, match=r"the instance 'd000.s000.t001' has no sense in the gold keys$"):
-        sense_xml.read_senses(path)
+        senses.read_senses(path)
     write(tmp_path, GOLD, "a.gold.key.txt")
     with pytest.raises(InputError, match=r"a.data.xml: it cannot be read as XML: "):
-        sense_xml.read_senses(write(tmp_path, DATA[:-20], "a.data.xml"))
+        senses.read_senses(write(tmp_path, DATA[:-20], "a.data.xml"))

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from elmo_tf.annotated import squad
-from elmo_tf.annotated.reading import Reading
+from elmo_tf.annotated.reading_options import Reading
 from elmo_tf.annotated.squad import Answer
 from elmo_tf.errors import InputError
 from tests.annotated.text_file import assert_refused, write

@@ -6,7 +6,7 @@ import pytest
 
 from elmo_tf.annotated import tag_jsonlines
 from elmo_tf.annotated.columns import Tagged
-from elmo_tf.annotated.reading import Reading, label_names
+from elmo_tf.annotated.reading_options import Reading, label_names
 from elmo_tf.errors import InputError
 from tests.annotated.text_file import assert_refused, write
 

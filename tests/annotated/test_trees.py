@@ -2,13 +2,13 @@
 
 import pytest
 
-from elmo_tf.annotated import trees
+from elmo_tf.annotated import classes
 from elmo_tf.annotated.classes import Classified
 from tests.annotated.text_file import assert_refused, write
 
 
 def test_every_phrase_has_its_tokens_and_class(tmp_path):
-    (tree,) = trees.read_trees(write(tmp_path, "(3 (2 It) (4 (2 -LRB-) (1 works)))\n\n"))
+    (tree,) = classes.read_trees(write(tmp_path, "(3 (2 It) (4 (2 -LRB-) (1 works)))\n\n"))
     assert tree.phrases == [
         Classified(["It"], "2"),
         Classified(["("], "2"),
@@ -25,4 +25,4 @@ def test_every_phrase_has_its_tokens_and_class(tmp_path):
 )
 def test_a_line_that_is_not_a_tree_is_refused(tmp_path, line):
     path = write(tmp_path, f"(3 It)\n{line}\n")
-    assert_refused(trees.read_trees, path, r"a tree such as \(3 \(2 It\) \(4 works\)\), found ", line=2)
+    assert_refused(classes.read_trees, path, r"a tree such as \(3 \(2 It\) \(4 works\)\), found ", line=2)

@@ -7,8 +7,7 @@ import tensorflow as tf
 
 import elmo_tf
 from elmo_tf.errors import InputError
-from elmo_tf.tasks.layers.spelling import Spelling
-from elmo_tf.tasks.layers.word_embedding import WordEmbedding
+from elmo_tf.tasks.layers.token_layers import Spelling, WordEmbedding
 from tests import checks
 from tests.elmo.sentences import LENGTHS, SENTENCES, TOKENS
 from tests.helpers import batch_char_ids, slow

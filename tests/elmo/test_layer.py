@@ -11,7 +11,7 @@ import elmo_tf
 from elmo_tf.errors import InputError
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.model.token_mask import TokenMask
+from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.reference import scalar_mix
 from elmo_tf.savedmodel import checksums
 from tests import checks, float64
@@ -142,7 +142,7 @@ def test_the_static_shape_is_known(boundaries):
     [
         ({"source": ("no.json", "no.hdf5")}, "no.json: no such file"),
         ({"mix": 3}, "mix: expected average, top, a layer from 0 to 2 or 3 finite numbers, .*, found 3"),
-        ({"mix": np.zeros(2)}, r"mix: expected .*, found array\(\[0., 0.\]\)"),
+        ({"mix": np.zeros(2)}, r"mix: expected .*, found \[0.0, 0.0\]"),
         ({"penalty": -0.1}, "penalty: expected a number that is not negative, found -0.1"),
         ({"dropout_rate": 1.5}, "dropout_rate: expected a number from 0 to 1, 1 excluded, found 1.5"),
         ({"gamma": np.nan}, "gamma: expected None or a finite number, found nan"),

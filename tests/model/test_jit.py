@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
-import elmo_tf.elmo
+import elmo_tf.keras_layer
 import elmo_tf.model
 import elmo_tf.tasks.layers
 from elmo_tf.model.bilm import BiLM
@@ -21,15 +21,14 @@ from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.sampled_softmax import SampledSoftmax
 from elmo_tf.model.scalar_mix import ScalarMix
 from elmo_tf.model.sequence_pooling import SequencePooling
-from elmo_tf.model.token_mask import TokenMask
+from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.layers.antecedents import AntecedentScores
 from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM
 from elmo_tf.tasks.layers.crf import CRF
 from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
-from elmo_tf.tasks.layers.spelling import Spelling
+from elmo_tf.tasks.layers.token_layers import Spelling, WordEmbedding
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
-from elmo_tf.tasks.layers.word_embedding import WordEmbedding
 from tests.helpers import MICRO
 
 WITHOUT = {
@@ -59,7 +58,7 @@ WITH = {
 
 
 def test_every_public_layer_is_here():
-    for package in (elmo_tf.elmo, elmo_tf.model, elmo_tf.tasks.layers):
+    for package in (elmo_tf.model, elmo_tf.tasks.layers):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     registered = {

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf.model import operations as products_of
 from elmo_tf.model.kernels import lstmp_packed
-from elmo_tf.model.kernels import products as products_of
-from elmo_tf.model.kernels.packing import pack
+from elmo_tf.model.kernels.lstmp_packed import pack
 from elmo_tf.model.lstmp import LSTMP
 from tests import checks, float64
 from tests.model import test_lstmp

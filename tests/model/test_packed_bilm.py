@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.walk import run_directions
+from elmo_tf.model.encoder import run_directions
 from tests import checks, float64
 from tests.helpers import MICRO, batch_char_ids
 

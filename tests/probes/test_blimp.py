@@ -7,8 +7,8 @@ import pytest
 
 import elmo_tf
 from elmo_tf import cli
-from elmo_tf.annotated.minimal_pairs import read_minimal_pairs
 from elmo_tf.errors import InputError
+from elmo_tf.probes.blimp import read_minimal_pairs
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 PAIRS = [

@@ -11,7 +11,7 @@ import tensorflow as tf
 import elmo_tf
 from elmo_tf import cli
 from elmo_tf.annotated.columns import Tagged
-from elmo_tf.annotated.semcor import SenseSentence, Use
+from elmo_tf.annotated.senses import SenseSentence, Use
 from elmo_tf.errors import InputError
 from elmo_tf.probes import learned_weights, pos, vectors, wsd
 from tests.helpers import MICRO

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elmo_tf.records import examples, wire
+from elmo_tf.records import blocks, wire
 
 VOCAB_SIZE = 3_000_000
 
@@ -20,7 +20,7 @@ def test_sentences_of_all_lengths_come_back():
         lengths = random.integers(0, random.choice([2, 12, 49]), num_words)
         inner = random.integers(0, random.choice([3, 130, 20_000, VOCAB_SIZE]), num_words)
         given.append(([0, *inner.tolist(), 1], random.bytes(lengths.sum()), lengths.tolist()))
-    found = examples.decode_examples([encoded(*sentence) for sentence in given], VOCAB_SIZE)
+    found = blocks.decode_examples([encoded(*sentence) for sentence in given], VOCAB_SIZE)
     token_ids, text, lengths = zip(*given, strict=True)
     np.testing.assert_array_equal(found.num_tokens, list(map(len, token_ids)))
     np.testing.assert_array_equal(found.token_ids, np.concatenate(token_ids))
@@ -55,8 +55,8 @@ NO_FEATURES = "it has no token_ids, char_ids or char_lengths"
 )
 @pytest.mark.parametrize("others", [0, 3])
 def test_a_record_that_is_not_a_sentence_is_refused_by_its_number(record, problem, others):
-    with pytest.raises(examples.UnfitRecordError, match=problem) as caught:
-        examples.decode_examples([*[GOOD] * others, record, GOOD], VOCAB_SIZE)
+    with pytest.raises(blocks.UnfitRecordError, match=problem) as caught:
+        blocks.decode_examples([*[GOOD] * others, record, GOOD], VOCAB_SIZE)
     assert caught.value.number == others
 
 
@@ -65,8 +65,8 @@ def test_a_single_damaged_bit_never_changes_other_sentences():
         record = bytearray(GOOD)
         record[place // 8] ^= 1 << place % 8
         try:
-            found = examples.decode_examples([GOOD, bytes(record), GOOD], VOCAB_SIZE)
-        except examples.UnfitRecordError as error:
+            found = blocks.decode_examples([GOOD, bytes(record), GOOD], VOCAB_SIZE)
+        except blocks.UnfitRecordError as error:
             assert error.number == 1
             continue
         assert found.token_ids[:4].tolist() == found.token_ids[-4:].tolist() == [0, 7, 9, 1]

@@ -7,8 +7,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.records import record_folder, wire
-from elmo_tf.savedmodel import vector_files
+from elmo_tf.records import record_folder, vector_files, wire
 
 SHARD = record_folder.shard_name(0, 1)
 INFO = {"format_version": vector_files.FORMAT_VERSION, "dtype": "float16", "shards": [{"name": SHARD}]}

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
-from elmo_tf.savedmodel import contract, warmup
+from elmo_tf.savedmodel import contract, sample_calls
 from tests.savedmodel.calls import assert_same, numbers_of
 
 # From tensorflow_serving/apis: the messages and fields that a warm-up request uses.
@@ -65,7 +65,7 @@ def test_the_model_answers_all_requests_alike(savedmodel, loaded):
         }
         found = loaded.signatures[request.model_spec.signature_name](**inputs)
         answers[request.model_spec.signature_name] = numbers_of(found)
-    lengths = [len(sentence.split()) for sentence in warmup.SENTENCES]
+    lengths = [len(sentence.split()) for sentence in sample_calls.WARMUP_SENTENCES]
     np.testing.assert_array_equal(answers["tokens"]["mask"].sum(1), lengths)
     assert len(set(lengths)) > 2
     for answer in answers.values():

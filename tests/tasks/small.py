@@ -2,7 +2,6 @@
 
 import keras
 
-from elmo_tf import tasks
 from elmo_tf.annotated import squad
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.columns import Tagged
@@ -10,6 +9,7 @@ from elmo_tf.annotated.conll2012 import Document
 from elmo_tf.annotated.frames import Frame
 from elmo_tf.annotated.pairs import Pair
 from elmo_tf.config import ModelConfig
+from elmo_tf.tasks import systems
 from elmo_tf.tasks.recipe import Recipe, chosen
 from elmo_tf.tasks.system import Example, System
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
@@ -76,7 +76,7 @@ OWN = {
 
 
 def recipe_of(task: str, *assignments: str) -> Recipe:
-    return chosen(tasks.system_class(task).recipes, [*SMALL, *OWN[task].split(), *assignments])
+    return chosen(systems.system_class(task).recipes, [*SMALL, *OWN[task].split(), *assignments])
 
 
 def built(
@@ -84,7 +84,7 @@ def built(
 ) -> tuple[System, keras.Model, list[Example]]:
     """Returns a system, its network with weights that the seed decides, and its examples."""
     keras.utils.set_random_seed(0)
-    system, examples = tasks.system_class(task)(recipe or recipe_of(task)), EXAMPLES[task]
+    system, examples = systems.system_class(task)(recipe or recipe_of(task)), EXAMPLES[task]
     system.labels = system.labels_of(examples)
     table = word_table(system.recipe, [tokens for one in examples for tokens in system.texts(one)], [])
     return system, system.network(TokenVectors(system.recipe, table, elmo)), examples

@@ -5,10 +5,9 @@ import json
 
 import pytest
 
-from elmo_tf import tasks
 from elmo_tf.cli import main
 from elmo_tf.errors import InputError
-from elmo_tf.tasks import trained
+from elmo_tf.tasks import systems, trained
 from tests.tasks.small import OWN, SMALL
 
 SENTENCES = [
@@ -135,7 +134,7 @@ def test_other_systems_are_trained_evaluated_and_used(task, tmp_path, capsys, lo
     # A score above 0 takes the spans of coreference some steps.
     more = ["--set", "fit.epochs=8", "--set", "fit.learning_rate=0.05"] if task == "coreference" else []
     results = train(capsys, task, tmp_path / "data", tmp_path / "run", *more)
-    assert (results["task"], results["metric"]) == (task, tasks.system_class(task).metric)
+    assert (results["task"], results["metric"]) == (task, systems.system_class(task).metric)
     workdir = ["--workdir", tmp_path / "run"]
     (evaluation,) = run(capsys, task, "evaluate", *workdir, "--data", tmp_path / "data")
     assert evaluation["examples"] == results["train_examples"]
@@ -155,7 +154,7 @@ def test_other_systems_are_trained_evaluated_and_used(task, tmp_path, capsys, lo
 
 def test_the_list_has_a_line_for_each_system(capsys):
     assert main(["task"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(tasks.SYSTEMS)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(systems.SYSTEMS)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from elmo_tf import tasks
 from elmo_tf.errors import InputError
+from elmo_tf.tasks import systems
 from elmo_tf.tasks.recipe import chosen
 from tests.tasks.toy import Task
 
@@ -35,10 +35,10 @@ def test_a_recipe_is_chosen_by_name_wherever_it_stands_and_the_rest_applied():
 def test_wrong_settings_are_named(assignment, message):
     task, _, setting = assignment.rpartition(" ")
     with pytest.raises(InputError, match=f"^{message}$"):
-        chosen((tasks.system_class(task) if task else Task).recipes, setting.split(","))
+        chosen((systems.system_class(task) if task else Task).recipes, setting.split(","))
 
 
 def test_every_system_has_the_papers_recipe_first_and_a_small_one():
-    for name in tasks.SYSTEMS:
-        assert list(tasks.system_class(name).recipes) == ["paper", "small"]
-        assert tasks.system_class(name).name == name
+    for name in systems.SYSTEMS:
+        assert list(systems.system_class(name).recipes) == ["paper", "small"]
+        assert systems.system_class(name).name == name

@@ -13,7 +13,7 @@ import pytest
 from elmo_tf import tasks
 from elmo_tf.cli import main
 from elmo_tf.errors import InputError
-from elmo_tf.tasks import fitting, runs, trained
+from elmo_tf.tasks import fitting, runs, systems, trained
 from tests.helpers import MICRO, slow
 from tests.tasks import toy
 
@@ -27,7 +27,7 @@ SENTENCES = [
 @pytest.fixture(autouse=True, scope="module")
 def with_toy():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(tasks.SYSTEMS, "toy", "a toy")
+        patch.setitem(systems.SYSTEMS, "toy", "a toy")
         patch.setitem(sys.modules, "elmo_tf.tasks.toy", toy)
         yield
 

@@ -2,7 +2,7 @@
 
 import keras
 
-from elmo_tf.annotated import trees
+from elmo_tf.annotated import classes
 from elmo_tf.tasks import sentiment
 from tests.helpers import MICRO
 from tests.tasks.small import built, recipe_of
@@ -17,7 +17,7 @@ def test_phrases_of_four_tokens_and_sentences_without_phrases_are_trained_on(tmp
     path = tmp_path / "trees"
     path.write_text(TREES)
     system = sentiment.Task(recipe_of("sentiment"))
-    items = trees.read_trees(path)
+    items = classes.read_trees(path)
     assert [one.tokens for one in system.examples(items, training=True)] == [
         ["a", "warm", "film", "again", "."],
         ["wonderful"],

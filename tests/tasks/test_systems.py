@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import ELMo, tasks
-from elmo_tf.tasks import batching, token_vectors
+from elmo_tf import ELMo
+from elmo_tf.tasks import batching, systems, token_vectors
 from tests import checks
 from tests.helpers import MICRO, slow
 from tests.tasks.small import built, recipe_of
@@ -21,13 +21,13 @@ def shared_elmo():
         yield
 
 
-@pytest.fixture(scope="module", params=list(tasks.SYSTEMS))
+@pytest.fixture(scope="module", params=list(systems.SYSTEMS))
 def with_elmo(shared_elmo, request):
     """A system with ELMo at input and output, its network with random weights, and its examples."""
     return built(request.param, MICRO, recipe_of(request.param, "elmo.place=both"))
 
 
-@pytest.fixture(scope="module", params=list(tasks.SYSTEMS))
+@pytest.fixture(scope="module", params=list(systems.SYSTEMS))
 def baseline(request):
     """The same without ELMo."""
     return built(request.param)
@@ -52,7 +52,7 @@ def assert_same(found, expected) -> None:
 
 
 @pytest.mark.parametrize(
-    "with_elmo", [slow(name) if name in ("ner", "sentiment") else name for name in tasks.SYSTEMS], indirect=True
+    "with_elmo", [slow(name) if name in ("ner", "sentiment") else name for name in systems.SYSTEMS], indirect=True
 )
 def test_padding_and_batch_mates_change_no_prediction(with_elmo):
     system, network, examples = with_elmo
@@ -87,7 +87,7 @@ def test_every_weight_but_those_of_the_bilm_has_a_gradient(with_elmo):
     assert mixes <= {id(variable) for variable in variables}
 
 
-@pytest.mark.parametrize("baseline", [name if name == "ner" else slow(name) for name in tasks.SYSTEMS], indirect=True)
+@pytest.mark.parametrize("baseline", [name if name == "ner" else slow(name) for name in systems.SYSTEMS], indirect=True)
 def test_an_example_is_learned_by_heart(baseline):
     system, network, examples = baseline
     # The shortest: steps of an LSTM take time here.
@@ -110,7 +110,7 @@ def test_an_example_is_learned_by_heart(baseline):
 
 
 @pytest.mark.parametrize(
-    "baseline", [name if name in ("roles", "coreference") else slow(name) for name in tasks.SYSTEMS], indirect=True
+    "baseline", [name if name in ("roles", "coreference") else slow(name) for name in systems.SYSTEMS], indirect=True
 )
 def test_a_saved_network_gives_the_same_outputs(baseline, tmp_path):
     system, network, examples = baseline
@@ -124,5 +124,5 @@ def test_a_saved_network_gives_the_same_outputs(baseline, tmp_path):
 
 def test_a_sentence_in_brackets_is_not_taken_for_a_tree(tmp_path):
     (tmp_path / "text").write_text("( laughs ) what a film .\n")
-    (found,) = tasks.system_class("sentiment")(recipe_of("sentiment")).read_unlabelled(tmp_path / "text")
+    (found,) = systems.system_class("sentiment")(recipe_of("sentiment")).read_unlabelled(tmp_path / "text")
     assert found.tokens[:2] == ["(", "laughs"]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import tasks
 from elmo_tf.errors import InputError
+from elmo_tf.tasks import systems
 from elmo_tf.tasks.layers.crf import CRF
 
 LABELS = {"sentiment": ["0", "1"], "roles": ["B-A0", "B-A1", "O"], "ner": ["O", "U-LOC", "U-PER"], "answers": []}
@@ -17,7 +17,7 @@ MEAN = [0.55, 0.35, 0.1]
 
 
 def system_of(name: str):
-    kind = tasks.system_class(name)
+    kind = systems.system_class(name)
     return kind(next(iter(kind.recipes.values())), LABELS.get(name, []))
 
 

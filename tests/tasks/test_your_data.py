@@ -4,11 +4,12 @@ import re
 
 import pytest
 
-from elmo_tf import cli, tasks
-from elmo_tf.annotated import conllu, sense_xml
-from elmo_tf.annotated.reading import Reading
+from elmo_tf import cli
+from elmo_tf.annotated import conllu, senses
+from elmo_tf.annotated.reading_options import Reading
 from elmo_tf.annotated.word_vectors import read_word_vectors
 from elmo_tf.cli import tasks as task_commands
+from elmo_tf.tasks import systems
 from tests.helpers import ROOT
 
 PAGE = (ROOT / "docs" / "your-data.md").read_text("utf-8")
@@ -54,7 +55,7 @@ def test_the_lines_of_each_format_are_read_by_their_command(tmp_path, text, comm
     arguments = cli._parser().parse_args(command.split())
     path = tmp_path / arguments.train
     path.write_text(text, "utf-8")
-    kind = tasks.system_class(arguments.task)
+    kind = systems.system_class(arguments.task)
     system = kind(kind.recipes["small"], reading=Reading(strict=True, **task_commands._reading(arguments)))
     examples = system.examples(system.read(path), training=False)
     tokens = sum(len(tokens) for one in examples for tokens in system.texts(one))
@@ -72,6 +73,6 @@ def test_the_other_formats_are_read(tmp_path):
         (tmp_path / name).write_text(text)
     (tmp_path / "a.gold.key.txt").write_text("d0.s0.t0 art%1:09:00:: art%1:06:00::\n")
     assert conllu.read_conllu(tmp_path / "a.conllu")[0].labels == ["PROPN", "VERB"]
-    assert [len(one.uses) for one in sense_xml.read_senses(tmp_path / "semcor.tsv")] == [2]
-    assert sense_xml.read_senses(tmp_path / "a.data.xml")[0].tokens == ["The", "art"]
+    assert [len(one.uses) for one in senses.read_senses(tmp_path / "semcor.tsv")] == [2]
+    assert senses.read_senses(tmp_path / "a.data.xml")[0].tokens == ["The", "art"]
     assert read_word_vectors(tmp_path / "vectors", {"the", "cat"})[1].shape == (2, 3)

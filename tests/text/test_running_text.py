@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from elmo_tf.text import in_graph, running_text, tokenizers
+from elmo_tf.text import in_graph, tokenizers
 
 TEXT = "Zoë didn't\u00a0pay 24-year-olds."
 SPLIT = {
@@ -22,7 +22,7 @@ def in_a_graph(text: str, tokenizer: str) -> list[str]:
 
 @pytest.mark.parametrize("tokenizer", tokenizers.TOKENIZERS)
 def test_words_are_those_of_the_tokenizer_with_their_places(tokenizer):
-    words = running_text.split(TEXT, tokenizer)
+    words = tokenizers.words_of(TEXT, tokenizer)
     assert [word.text for word in words] == SPLIT[tokenizer].split(" ")
     assert [TEXT[word.start : word.end] for word in words] == [word.text for word in words]
     assert in_a_graph(TEXT, tokenizer) == [word.text for word in words]
@@ -43,13 +43,13 @@ def test_words_are_those_of_the_tokenizer_with_their_places(tokenizer):
     ],
 )
 def test_other_scripts_are_split_into_their_words(text, expected):
-    assert [word.text for word in running_text.split(text)] == in_a_graph(text, "penn") == expected.split()
+    assert [word.text for word in tokenizers.words_of(text)] == in_a_graph(text, "penn") == expected.split()
 
 
 def test_fine_words_end_at_hyphens_slashes_and_underscores():
     text = "a well-known girl didn't pay $3.50 and/or 12,000\u201313,000 at 10:30 in the U.S. -- a_b ـكتاب"
     words = "a well - known girl did n't pay $ 3.50 and / or 12,000 - 13,000 at 10:30 in the U.S. -- a _ b ـ كتاب"
-    found = running_text.split(text, finely=True)
+    found = tokenizers.words_of(text, finely=True)
     assert [word.text for word in found] == words.split()
     assert [text[word.start : word.end] for word in found] == words.replace("12,000 -", "12,000 \u2013").split()
 
@@ -60,5 +60,5 @@ def test_only_white_space_is_lost_and_fine_words_are_parts_of_whole_ones():
     for _ in range(2000):
         text = "".join(generator.choices(pieces, k=generator.randrange(12)))
         for finely in (False, True):
-            words = running_text.split(text, finely=finely)
+            words = tokenizers.words_of(text, finely=finely)
             assert "".join(text[word.start : word.end] for word in words) == "".join(text.split()), repr(text)

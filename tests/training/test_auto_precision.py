@@ -6,7 +6,7 @@ import logging
 import pytest
 import tensorflow as tf
 
-from elmo_tf.model.kernels import products
+from elmo_tf.model import operations
 from elmo_tf.training import devices, loop
 from elmo_tf.workdir.folder import open_workdir
 from tests.helpers import MICRO_CONFIG
@@ -37,7 +37,7 @@ def test_on_a_cpu_its_flags_decide(bfloat16_cpu, caplog, flags, expected):
 
 
 def test_on_an_unknown_cpu_it_is_float32(monkeypatch, caplog, tmp_path):
-    monkeypatch.setattr(products, "_CPU", tmp_path / "none")
+    monkeypatch.setattr(operations, "_CPU", tmp_path / "none")
     assert chosen(caplog) == "float32"
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.records.windows import Position
-from elmo_tf.training import loop, resuming
+from elmo_tf.training import loop, state
 from elmo_tf.training.state import TrainState
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.checkpoint_progress import Progress
@@ -35,7 +35,7 @@ def resumed(
         batch_size=replicas * batch_size,
     )
     records = types.SimpleNamespace(path="data", num_tokens=100, text_id=lambda seed: data_id)
-    return resuming.resumed(progress, STORED, TrainState(trainer, records))
+    return state.resumed(progress, STORED, TrainState(trainer, records))
 
 
 def test_the_same_number_of_streams_goes_on_where_it_was_on_any_number_of_replicas():

@@ -205,13 +205,14 @@ def test_two_workers_evaluate_a_part_save_by_the_clock_and_compute_diagnostics(r
 GATHER = """
 import os
 import numpy as np
-from elmo_tf.training import replicas, workers
+from elmo_tf.training import workers
+from elmo_tf.training import devices
 strategy = workers.from_environment()
 here = workers.Workers(strategy)
 assert here.gathered([here.index, 0.0]).tolist() == [[index, 0.0] for index in range(here.count)]
 rows = np.arange(2.0 * here.count)
-mine = replicas.distribute(strategy, rows[list(replicas.local_rows(strategy, 2))], 2, 2 * here.index)
-assert np.array_equal(strategy.run(replicas.gathered, args=(mine,)), rows)
+mine = devices.distribute(strategy, rows[list(devices.local_rows(strategy, 2))], 2, 2 * here.index)
+assert np.array_equal(strategy.run(devices.gathered, args=(mine,)), rows)
 here.wait()
 os._exit(0)
 """

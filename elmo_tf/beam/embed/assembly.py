@@ -15,9 +15,8 @@ import numpy as np
 from elmo_tf.beam import plan
 from elmo_tf.beam.embed.embed_task import Layout
 from elmo_tf.files import staging, stores
-from elmo_tf.records import wire
+from elmo_tf.records import vector_files, wire
 from elmo_tf.records.wire import VectorRecord
-from elmo_tf.savedmodel import vector_files
 
 _META_BYTES = 1 << 14  # size of the blocks of metadata
 _REASON = re.compile(r"error message = '([^']+)'")  # the operating system's, in an error of HDF5

@@ -2,11 +2,10 @@
 
 import dataclasses
 
-from elmo_tf import embedder
+from elmo_tf import embedder, sources
 from elmo_tf.beam import job_config
 from elmo_tf.beam.job_config import Path, require
 from elmo_tf.corpus import sentences
-from elmo_tf.savedmodel import contract
 
 FORMATS = ("hdf5", "tfrecord", "npy")
 DTYPES = ("float32", "float16")
@@ -19,11 +18,11 @@ class EmbedConfig(job_config.JobConfig):
     model: Path  # an exported model (local or remote), a folder of published files, or a published name
     tokenizer: str | None = None  # one of tokenizers.TOKENIZERS; None: the model's own
     format: str = "hdf5"  # in the layout of bilm-tf and AllenNLP, tfrecord, or npy: one matrix, for which see `pool`
-    layers: embedder.Layers = "all"  # one of contract.LAYERS, or a layer's number
+    layers: embedder.Layers = "all"  # one of engines.LAYERS, or a layer's number
     pool: str | None = None  # one vector per line, the "mean" or "max" over its tokens; None: one per token
     id_column: int | None = None  # tab-separated column, from 1, with the identifier of each line; not part of its text
     dtype: str = "float32"  # of the values
-    precision: str = "float32"  # of the model's matrix products, one of contract.PRECISIONS
+    precision: str = "float32"  # of the model's matrix products, one of sources.PRECISIONS
     batch_tokens: int = embedder.BATCH_TOKENS  # tokens per batch of sentences of similar length
     shards: int | None = None  # TFRecord files to write; None: one per 256 MB of vectors
     processes_per_machine: int | None = None  # that share a machine's cores; None: as many as Beam starts there
@@ -32,7 +31,7 @@ class EmbedConfig(job_config.JobConfig):
         super().__post_init__()
         self.require_one_of("format", FORMATS)
         self.require_one_of("dtype", DTYPES)
-        self.require_one_of("precision", contract.PRECISIONS)
+        self.require_one_of("precision", sources.PRECISIONS)
         embedder.check_layers(self.layers)
         require("pool", self.pool in (None, *embedder.POOLS), f"one of {', '.join(embedder.POOLS)}", self.pool)
         for name in ("shards", "batch_tokens", "processes_per_machine", "id_column"):

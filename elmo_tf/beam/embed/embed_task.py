@@ -14,7 +14,7 @@ from elmo_tf.beam.embed.model_handler import ElmoModelHandler
 from elmo_tf.beam.embed.numbering import Numbered
 from elmo_tf.beam.progress import TaskProgress
 from elmo_tf.corpus import corpora, sentences
-from elmo_tf.embedder import Words
+from elmo_tf.engines import Words
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
 from elmo_tf.published import models

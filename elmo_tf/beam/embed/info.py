@@ -10,8 +10,7 @@ from elmo_tf.beam.embed import numbering
 from elmo_tf.beam.embed.config import EmbedConfig
 from elmo_tf.beam.embed.embed_task import Settings
 from elmo_tf.files.progress import counted
-from elmo_tf.records import record_folder
-from elmo_tf.savedmodel import vector_files
+from elmo_tf.records import record_folder, vector_files
 
 
 def describe(

@@ -13,7 +13,7 @@ from elmo_tf import embedder, sources
 from elmo_tf.beam.job_config import require
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
-from elmo_tf.savedmodel import contract, finding
+from elmo_tf.savedmodel import assets, contract
 
 
 class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Embedder]):
@@ -70,7 +70,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         super().__init__(large_model=large_model, **kwargs)
         embedder.check_layers(layers)
         require("pool", pool in (None, *embedder.POOLS), f"None or one of {', '.join(embedder.POOLS)}", repr(pool))
-        precisions = contract.PRECISIONS
+        precisions = sources.PRECISIONS
         require("precision", precision in precisions, f"one of {', '.join(precisions)}", repr(precision))
         self._savedmodel, self._layers, self._pool = os.fspath(savedmodel), layers, pool
         self._batch_tokens, self._num_threads, self._precision = batch_tokens, num_threads, precision
@@ -115,7 +115,7 @@ def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
     source = savedmodel
     if contract.GRAPH_FILE not in files:
         graphs = (name.partition("/") for name in files)
-        newest = finding.newest_of(version for version, _, name in graphs if name == contract.GRAPH_FILE)
+        newest = assets.newest_of(version for version, _, name in graphs if name == contract.GRAPH_FILE)
         if newest is None:
             raise InputError(savedmodel, f"a folder with {contract.GRAPH_FILE}", "none")
         files = {name.removeprefix(f"{newest}/"): path for name, path in files.items() if name.startswith(f"{newest}/")}

@@ -12,8 +12,8 @@ import numpy as np
 from elmo_tf.beam import failures, plan, report
 from elmo_tf.beam.progress import TaskProgress
 from elmo_tf.corpus import corpora, sentences
-from elmo_tf.embedder import PIECE_TOKENS
 from elmo_tf.errors import InputError
+from elmo_tf.text.batches import PIECE_TOKENS
 
 _NOT_IN_HDF5 = {*b"/\0"}
 

@@ -7,9 +7,7 @@ for all gates. The kernels' gradients are one product over all steps; TensorFlow
 
 import tensorflow as tf
 
-from elmo_tf.model.kernels.fused import fused
-from elmo_tf.model.kernels.products import matmul
-from elmo_tf.model.lstm_cell import FORGET_BIAS, Clips, clip, next_cell
+from elmo_tf.model.operations import FORGET_BIAS, Clips, clip, fused, matmul, next_cell
 
 
 def run(clips: Clips, dtype: str, inputs, cell, recurrent, *weights):

@@ -128,7 +128,7 @@ class AntecedentScores(Tracked, keras.layers.Layer):
             with tf.device("CPU"):
                 names = inputs["speakers"]
                 if names.dtype != tf.string:
-                    # Only the shape matters: see `_of_shape_alone` in `elmo_tf.elmo.layer`.
+                    # Only the shape matters: see `_of_shape_alone` in `elmo_tf.keras_layer`.
                     names = tf.fill(tf.shape(names), "")
                 facts["speakers"] = tf.unique(tf.gather_nd(names, inputs["places"]))[1]
         return facts

@@ -17,8 +17,8 @@ from elmo_tf.beam.embed import embed_task, run
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.published import weights as published_weights
-from elmo_tf.records import record_folder
-from elmo_tf.savedmodel import checksums, vector_files
+from elmo_tf.records import record_folder, vector_files
+from elmo_tf.savedmodel import checksums
 from elmo_tf.workdir.folder import new_workdir
 from tests import checks
 from tests.beam.common import contents, files, irregular

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elmo_tf.tasks.layers.span_pruning import best_spans
+from elmo_tf.tasks.layers.mention_spans import best_spans
 
 
 def crosses(one: tuple[int, int], other: tuple[int, int]) -> bool:

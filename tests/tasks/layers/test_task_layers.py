@@ -8,8 +8,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.tasks.layers.crf import CRF
-from elmo_tf.tasks.layers.spelling import Spelling
-from elmo_tf.tasks.layers.word_embedding import WordEmbedding
+from elmo_tf.tasks.layers.token_layers import Spelling, WordEmbedding
 from elmo_tf.tasks.token_vectors import padded, word_table
 from elmo_tf.text import char_ids
 from tests import checks
@@ -42,7 +41,7 @@ def test_words_have_their_vectors_and_all_others_one():
 def test_lower_case_does_not_depend_on_the_language_of_the_user():
     program = """
 import tensorflow as tf
-from elmo_tf.tasks.layers.word_embedding import WordEmbedding
+from elmo_tf.tasks.layers.token_layers import WordEmbedding
 layer = WordEmbedding(["istanbul", "öl"], 2, lower=True)
 print((layer(tf.constant([["ISTANBUL", "ÖL"]])).numpy()[0] == layer.vectors.numpy()[1:]).all())
 """

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.elmo import ELMo, known_sentences
-from elmo_tf.elmo.known_sentences import KnownSentences
+from elmo_tf import ELMo
 from elmo_tf.errors import InputError
+from elmo_tf.model import cached_layers
+from elmo_tf.model.cached_layers import CachedLayers
 from tests.helpers import MICRO, run_python, slow
 
 SENTENCES = [["the", "cat"], ["a", "", "dog", "sat"], ["the", "cat"], []]
@@ -24,17 +25,17 @@ def layer():
 
 @pytest.mark.parametrize("in_memory", [0, slow(2**30)])
 def test_remembered_layers_are_those_that_were_computed(layer, tmp_path, monkeypatch, in_memory):
-    layer.known_sentences = None
+    layer.cached_layers = None
     expected = [mixed.numpy() for mixed in layer(BATCH)]
     computed = layer._layers_of(BATCH).numpy()
-    monkeypatch.setattr(known_sentences, "_IN_MEMORY", in_memory)
+    monkeypatch.setattr(cached_layers, "_IN_MEMORY", in_memory)
     layer.remember(SENTENCES, tmp_path)
-    assert isinstance(layer.known_sentences._layers, np.memmap) == (in_memory == 0)
+    assert isinstance(layer.cached_layers._layers, np.memmap) == (in_memory == 0)
     # An unlinked file.
     assert list(tmp_path.iterdir()) == []
 
     # float16 has 11 bits.
-    found = tf.function(layer.known_sentences)(BATCH)
+    found = tf.function(layer.cached_layers)(BATCH)
     np.testing.assert_allclose(found, computed, rtol=2.0**-11, atol=2.0**-25)
     for one, other in zip(layer(BATCH), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=2.0**-11 * np.abs(computed).max())
@@ -42,13 +43,13 @@ def test_remembered_layers_are_those_that_were_computed(layer, tmp_path, monkeyp
 
 ONE_THREAD = """
 import tensorflow as tf
-from elmo_tf.elmo.known_sentences import KnownSentences
+from elmo_tf.model.cached_layers import CachedLayers
 
 def compute(tokens):
     lengths = tf.cast(tf.strings.length(tokens), tf.float32)[:, None, :, None]
     return tf.while_loop(lambda step, _: step < 3, lambda step, found: (step + 1, found + 1), (0, lengths))[1]
 
-known = KnownSentences([["a"]], compute, 1, 1)
+known = CachedLayers([["a"]], compute, 1, 1)
 print(tf.function(known)(tf.constant([["a", "dog"]])).numpy().ravel())
 """
 
@@ -74,7 +75,7 @@ def test_each_sentence_is_computed_once():
         tf.py_function(lambda rows: counts.append(len(rows)), [tokens], [])
         return tf.zeros((tf.shape(tokens)[0], 3, tf.shape(tokens)[1], 4))
 
-    KnownSentences(SENTENCES, compute, 3, 4)
+    CachedLayers(SENTENCES, compute, 3, 4)
     assert sum(counts) == 2
 
 
@@ -97,7 +98,7 @@ def test_a_disk_without_room_is_an_error_before_anything_is_stored(layer, tmp_pa
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(known_sentences, "_IN_MEMORY", 0)
+    monkeypatch.setattr(cached_layers, "_IN_MEMORY", 0)
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
     with pytest.raises(InputError, match=rf"^{tmp_path}: expected a disk with [0-9,]+ bytes .*, found No space left"):
         layer.remember(SENTENCES, tmp_path)

@@ -1,29 +1,25 @@
 """ELMo as a layer of a user's own Keras model."""
 
-import concurrent.futures
-import contextlib
+import dataclasses
 import os
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf import extras, forking, sources
-from elmo_tf.elmo.known_sentences import KnownSentences
-from elmo_tf.elmo.token_inputs import to_tensor
 from elmo_tf.errors import InputError
 from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.cached_layers import CachedLayers
 from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.model.scalar_mix import Mix, ScalarMix, parse_mix
-from elmo_tf.model.token_mask import TokenMask, lengths
+from elmo_tf.model.scalar_mix import Mix, MixConfig
+from elmo_tf.model.scopes import outside_scopes
+from elmo_tf.model.token_inputs import TokenMask, lengths, to_tensor
 from elmo_tf.model.tracking import Tracked
 from elmo_tf.savedmodel import graph_checks
 from elmo_tf.text import in_graph, tokenizers
-
-_Made = TypeVar("_Made")
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -89,10 +85,6 @@ class ELMo(Tracked, keras.layers.Layer):
         super().__init__(autocast=False, **kwargs)
         if num_mixes < 1:
             raise InputError("num_mixes", "at least 1", num_mixes)
-        if not 0 <= penalty < np.inf:
-            raise InputError("penalty", "a number that is not negative", penalty)
-        if gamma is not None and not abs(gamma) <= np.finfo(np.float32).max:
-            raise InputError("gamma", "None or a finite number", gamma)
         if tokenizer is not None:
             tokenizers.check(tokenizer)
         if not 0 <= dropout_rate < 1:
@@ -102,10 +94,7 @@ class ELMo(Tracked, keras.layers.Layer):
         self.supports_masking = True
         self.supports_jit = False  # XLA has no strings
         self.num_mixes = num_mixes
-        self.mix = mix if isinstance(mix, str) else np.array(mix).tolist()  # JSON has no arrays
-        self.penalty = penalty
-        self.layer_norm = layer_norm
-        self.gamma = gamma
+        self.mix_config = MixConfig(mix, penalty, layer_norm, gamma)
         self.dropout_rate = dropout_rate
         self.boundaries = boundaries
         self.trainable_bilm = trainable_bilm
@@ -114,15 +103,11 @@ class ELMo(Tracked, keras.layers.Layer):
         def parts():
             bilm = sources.network(source, trainable_bilm)
             num_layers = bilm.config.lstm.num_layers + 1
-            fixed = None if isinstance(mix, str) and mix == "learned" else parse_mix(mix, num_layers)
-            options = (num_layers, fixed, penalty, layer_norm, gamma)
-            mixes = [ScalarMix(*options, name=f"mix_{n}") for n in range(num_mixes)]
-            for scalar_mix in mixes:
-                scalar_mix.build(None)
+            mixes = [self.mix_config.new_mix(num_layers, f"mix_{n}") for n in range(num_mixes)]
             return bilm, mixes, keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
 
-        self.bilm, self.mixes, self.dropout = _outside_scopes(parts)
-        self.known_sentences: KnownSentences | None = None
+        self.bilm, self.mixes, self.dropout = outside_scopes(parts)
+        self.cached_layers: CachedLayers | None = None
         # A method of the function, because TensorFlow would save the function with the layer.
         self._compiled = tf.function(self._computed, autograph=False).get_concrete_function
         self.token_mask = TokenMask(boundaries, tokenizer)
@@ -155,7 +140,7 @@ class ELMo(Tracked, keras.layers.Layer):
         )
 
     def remember(self, sentences: Iterable[Sequence[str | bytes]], folder: str | os.PathLike | None = None) -> None:
-        """Computes the frozen biLM's layers of sentences once, and uses them from now on; the mixes stay trainable.
+        """Computes the frozen biLM's layers of sentences once, and keeps them; the mixes stay trainable.
 
         Layers of other sentences are computed as before. The layers are kept until the process ends. Functions that
         were traced before, such as that of an earlier `fit`, do not use them.
@@ -168,11 +153,11 @@ class ELMo(Tracked, keras.layers.Layer):
             own = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("trainable_bilm", "boundaries", "tokenizer"))
             raise InputError("sentences", "a layer with a frozen biLM and without boundaries and tokenizer", own)
         shape = (self.bilm.config.lstm.num_layers + 1, 2 * self.bilm.config.lstm.projection_dim)
-        self.known_sentences = KnownSentences(sentences, self._layers_of, *shape, folder)
+        self.cached_layers = CachedLayers(sentences, self._layers_of, *shape, folder)
 
     def forget(self) -> None:
         """Undoes `remember`. Needed before `model.export`: its graph could not look up the sentences."""
-        self.known_sentences = None
+        self.cached_layers = None
 
     def char_ids(self, inputs: tf.Tensor) -> tf.Tensor:
         """Returns the character ids of `inputs`, int32 `(batch, time, max_chars_per_token)`.
@@ -204,16 +189,15 @@ class ELMo(Tracked, keras.layers.Layer):
         return self._single_or_list([self._mix_shape(input_shape)] * self.num_mixes)
 
     def get_config(self):
-        own = ("num_mixes", "mix", "penalty", "layer_norm", "gamma", "dropout_rate")
-        own += ("boundaries", "trainable_bilm", "tokenizer")
-        source = {"source": config_lib.to_dict(self.bilm.config)}
-        return super().get_config() | {name: getattr(self, name) for name in own} | source
+        own = ("num_mixes", "dropout_rate", "boundaries", "trainable_bilm", "tokenizer")
+        config = super().get_config() | dataclasses.asdict(self.mix_config)
+        return config | {name: getattr(self, name) for name in own} | {"source": config_lib.to_dict(self.bilm.config)}
 
     @classmethod
     def from_config(cls, config):
         model = config_lib.from_dict(config["source"], config_lib.ModelConfig)
         # Keras loads the weights later.
-        source = model if config["trainable_bilm"] else _outside_scopes(lambda: PackedBiLM(model))
+        source = model if config["trainable_bilm"] else outside_scopes(lambda: PackedBiLM(model))
         return cls(**config | {"source": source})
 
     @property
@@ -239,8 +223,8 @@ class ELMo(Tracked, keras.layers.Layer):
     def _frozen_layers_of(self, inputs):
         if inputs.dtype != tf.string or self.tokenizer is not None:
             return self._layers_of(inputs)
-        if self.known_sentences is not None:
-            return self.known_sentences(inputs)
+        if self.cached_layers is not None:
+            return self.cached_layers(inputs)
         self._check(inputs)
         # Repeated sentences of a batch, such as the paragraph of several questions, are computed once.
         with tf.device("CPU"):
@@ -283,24 +267,6 @@ class ELMo(Tracked, keras.layers.Layer):
 
     def _mix_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return *self.token_mask.compute_output_shape(input_shape), 2 * self.bilm.config.lstm.projection_dim
-
-
-def _outside_scopes(make: Callable[[], _Made]) -> _Made:
-    """Returns `make()`, called outside the caller's TensorFlow and Keras scopes.
-
-    So its variables have the same names, dtypes and values in another layer's `build`, in a traced function, and under
-    a `keras.name_scope` or dtype policy. A new thread has none of these scopes; strategy and device are passed on.
-    """
-    scope = tf.distribute.get_strategy().scope() if tf.distribute.has_strategy() else contextlib.nullcontext()
-    device = tf.zeros(()).device if tf.executing_eagerly() and not tf.distribute.has_strategy() else None
-
-    def run():
-        keras.config.set_dtype_policy("float32")
-        with scope, tf.device(device):
-            return make()
-
-    with concurrent.futures.ThreadPoolExecutor(1) as thread:
-        return thread.submit(run).result()
 
 
 def _unique_name() -> str:

@@ -5,7 +5,7 @@ import os
 import pathlib
 
 from elmo_tf.annotated import numbered_lines
-from elmo_tf.text import running_text
+from elmo_tf.text.tokenizers import words_of
 
 # A column by its index from 0, by its index from the right (-1 is the last), or by its name in the file's header.
 Column = int | str
@@ -23,7 +23,7 @@ class Reading:
 
     def split(self, text: str) -> list[str]:
         """Returns the tokens of running text."""
-        return [word.text for word in running_text.split(text, self.tokenizer)]
+        return [word.text for word in words_of(text, self.tokenizer)]
 
 
 DEFAULT = Reading()

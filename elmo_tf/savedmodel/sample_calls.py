@@ -1,7 +1,8 @@
-"""Sample calls of a SavedModel's signatures, kept in its folder; `elmo-tf verify` repeats them on any machine.
+"""Calls of a SavedModel's signatures that are kept in its folder.
 
-The file has the arrays `tolerance` and `tokenizer`, and `SIGNATURE/inputs/NAME` and `SIGNATURE/outputs/NAME` for every
-input and output of every signature.
+`elmo-tf verify` repeats the samples on any machine. TensorFlow Serving sends the warm-up requests to every signature
+before it serves a model. The file of samples has the arrays `tolerance` and `tokenizer`, and `SIGNATURE/inputs/NAME`
+and `SIGNATURE/outputs/NAME` for every input and output of every signature.
 """
 
 import pathlib
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from elmo_tf.records import wire
 from elmo_tf.savedmodel import contract
 from elmo_tf.text import in_graph
 
@@ -18,10 +20,17 @@ SENTENCES = (b"A bank of the river .", b"The bank lends money .", b"", "naÃ¯ve æ
 # Largest difference, relative to the largest value: another processor may add float32 numbers in another order.
 TOLERANCE = 1e-5
 
+# Their lengths differ, as those of requests do: the first call with each shape is slow.
+WARMUP_SENTENCES = (
+    b"Good morning .",
+    b"The bank by the river lends money to people who need it , and boats to others .",
+    b"",
+)
+
 Inputs = dict[str, tf.Tensor]
 
 
-def inputs(sentences: tuple[bytes, ...], max_chars_per_token: int) -> dict[str, Inputs]:
+def inputs_of(sentences: tuple[bytes, ...], max_chars_per_token: int) -> dict[str, Inputs]:
     """Returns the sentences, split at white space, as inputs of every signature of an exported biLM."""
     strings = tf.constant(sentences)
     tokens, lengths = in_graph.split(strings)
@@ -60,3 +69,28 @@ def write(
     path = folder / contract.SAMPLE_VECTORS_FILE
     path.parent.mkdir(exist_ok=True)
     np.savez_compressed(path, **arrays)
+
+
+def write_warmup(folder: pathlib.Path, model_name: str, max_chars_per_token: int) -> None:
+    """Writes a TFRecord of `WARMUP_SENTENCES` as a request to each signature into the SavedModel in `folder`."""
+    calls = inputs_of(WARMUP_SENTENCES, max_chars_per_token)
+    records = [
+        wire.frame(_prediction_log(model_name, signature, calls[signature])) for signature in contract.SIGNATURES
+    ]
+    path = folder / contract.WARMUP_FILE
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"".join(records))
+
+
+def _prediction_log(model_name: str, signature: str, inputs: Inputs) -> bytes:
+    """Returns a serialized PredictionLog with a request to a signature; the numbers are those of the fields.
+
+    The messages are those of tensorflow_serving/apis/prediction_log.proto, predict.proto and model.proto. They are
+    encoded here, because their Python classes are in a package of their own.
+    """
+    spec = wire.field(1, model_name.encode()) + wire.field(3, signature.encode())
+    request = wire.field(1, spec)
+    for name, value in sorted(inputs.items()):
+        tensor = tf.make_tensor_proto(value.numpy()).SerializeToString()
+        request += wire.field(2, wire.field(1, name.encode()) + wire.field(2, tensor))
+    return wire.field(6, wire.field(1, request))

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.embedder import BATCH_TOKENS, batches
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
-from elmo_tf.text.tokens import to_bytes
+from elmo_tf.text.batches import BATCH_TOKENS, batches
+from elmo_tf.text.tokenizers import to_bytes
 
 _IN_MEMORY = 2 * 2**30  # bytes; more are kept in a file
 
 _log = logging.getLogger("elmo_tf")
 
 
-class KnownSentences:
+class CachedLayers:
     """Layers of sentences in float16: exact to 0.05 %, in half the memory.
 
     Args:

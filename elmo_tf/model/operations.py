@@ -1,0 +1,80 @@
+"""The operations that layers share: products in a chosen precision, one step of an LSTM's cell, fused operations."""
+
+import functools
+import pathlib
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from elmo_tf.errors import InputError
+
+FORGET_BIAS = 1.0  # added to the forget gate at run time; stored files do not have it
+_CPU = pathlib.Path("/proc/cpuinfo")
+_BFLOAT16 = r"\b(avx512_bf16|amx_bf16|bf16)\b"  # a flag of x86 and ARM CPUs that multiply bfloat16 matrices
+
+
+def matmul(left: tf.Tensor, right: tf.Tensor, dtype: str | tf.DType, **transposes: bool) -> tf.Tensor:
+    """Returns the float32 product of two arrays that are multiplied in `dtype`, "float32" or "bfloat16"."""
+    product = tf.matmul(tf.cast(left, dtype), tf.cast(right, dtype), **transposes)
+    return tf.cast(product, tf.float32)
+
+
+def cpu_has_bfloat16() -> bool:
+    """Whether the CPU has instructions for bfloat16 products; False where Linux does not describe it."""
+    try:
+        return re.search(_BFLOAT16, _CPU.read_text()) is not None
+    except OSError:
+        return False
+
+
+def check_bfloat16() -> None:
+    """Raises `InputError` if there is no GPU and the CPU has no instructions for bfloat16 products."""
+    if not tf.config.get_visible_devices("GPU") and not cpu_has_bfloat16():
+        raise InputError("precision", "float32 on this CPU, which has no bfloat16 products", "bfloat16")
+
+
+class Clips(NamedTuple):
+    """The limits of cell and projection; None: no clipping."""
+
+    cell: float | None
+    projection: float | None
+
+
+def next_cell(
+    input_gate: tf.Tensor,
+    forget_gate: tf.Tensor,
+    output_gate: tf.Tensor,
+    candidate: tf.Tensor,
+    cell: tf.Tensor,
+    cell_clip: float | None,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the next cell and the hidden output before the projection, from activated gates and candidate."""
+    cell = clip(forget_gate * cell + input_gate * candidate, cell_clip)
+    return cell, output_gate * tf.tanh(cell)
+
+
+def clip(values: tf.Tensor, limit: float | None) -> tf.Tensor:
+    """Returns the values clipped to +-limit; None: no clipping."""
+    if limit is None:
+        return values
+    return tf.raw_ops.ClipByValue(t=values, clip_value_min=-limit, clip_value_max=limit)
+
+
+def fused(function: Callable) -> Callable:
+    """Compiles `function`, of tensors of fixed shapes and Python values, with XLA where there is no GPU.
+
+    On a CPU, elementwise operations on large arrays are memory-bound; fusing makes one pass. A GPU has the bandwidth,
+    and XLA there needs libraries that not every installation has.
+    """
+
+    @functools.cache
+    def compiled() -> Callable:  # at the first call: listing devices initializes TensorFlow
+        return tf.function(function, jit_compile=not tf.config.list_physical_devices("GPU"), autograph=False)
+
+    @functools.wraps(function)
+    def call(*arguments):
+        return compiled()(*arguments)
+
+    return call
