@@ -83,6 +83,12 @@ def unreadable(path: object, error: Exception) -> InputError:
     return InputError(str(path), f"cannot be read ({reason(error)})")
 
 
+def not_utf8(location: str, problem: str) -> InputError:
+    """Returns the error for text in another encoding, with the remedy."""
+    remedy = "convert it, for example from Latin-1 by: iconv -f latin1 -t utf-8 OLD > NEW"
+    return InputError(location, f"not UTF-8 ({problem}); {remedy}")
+
+
 @contextlib.contextmanager
 def memory_explained(parameters: str = "memory", expected: str = "enough of it for this command") -> Iterator[None]:
     """Turns TensorFlow's or Python's error about too little memory into an `InputError`.

@@ -99,13 +99,13 @@ class Source(NamedTuple):
     read: Callable[[str], np.ndarray]  # returns the array of that name
 
 
-def read_all(source: Source, expected: Shapes) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields every expected array with its name, float32, array by array, after comparing all names and shapes.
+def stored_names(source: Source, expected: Shapes) -> dict[str, str]:
+    """Returns the name in the source of each expected array, after comparing all names and shapes.
 
     The names of a single LSTM layer may lack its number.
 
     Raises:
-        InputError: naming the first array that is missing, unknown, of another shape, or not of finite floats.
+        InputError: naming the first array that is missing, unknown or of another shape.
     """
     path, stored = str(source.path), {_numbered(name): name for name in source.shapes}
     for name, shape in expected.items():
@@ -116,6 +116,16 @@ def read_all(source: Source, expected: Shapes) -> Iterator[tuple[str, np.ndarray
     for name, shape in source.shapes.items():
         if _numbered(name) not in expected or stored[_numbered(name)] != name:
             raise InputError(path, "only arrays that the options ask for", f"{name} {shape}")
+    return stored
+
+
+def read_all(source: Source, expected: Shapes) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields every expected array with its name, float32, array by array.
+
+    Raises:
+        InputError: as `stored_names`, before the first array is read, or naming one that is not of finite floats.
+    """
+    path, stored = str(source.path), stored_names(source, expected)
     for name in expected:
         values = source.read(stored[name])
         if values.dtype.kind != "f":
