@@ -190,7 +190,8 @@ def test_a_layer_made_frozen_has_nothing_to_train(trainable_bilm):
 
 
 def test_the_layer_is_made_from_its_own_configuration():
-    layer = elmo_tf.ELMo(MICRO, num_mixes=2, mix=[1, 2, 3], penalty=0.5, boundaries=True, gamma=2.0, name="e")
+    options = {"num_mixes": 2, "mix": [1, 2, 3], "penalty": 0.5, "boundaries": True, "gamma": 2.0}
+    layer = elmo_tf.ELMo(MICRO, tokenizer="whitespace", name="e", **options)
     again = elmo_tf.ELMo.from_config(layer.get_config())
     assert again.get_config() == layer.get_config()
     assert isinstance(again.bilm, PackedBiLM)
