@@ -256,7 +256,7 @@ def check_same_model(expected: Config, config: Config) -> None:
     different = {key: pair for key, pair in values.items() if pair[0] != pair[1]}
     if different:
         stored, given = (", ".join(f"{key}={pair[side]}" for key, pair in different.items()) for side in (0, 1))
-        raise InputError("config", f"the same model, {stored}", given)
+        raise InputError("config", f"the model has {stored}, which cannot be changed to {given}")
 
 
 def get(config: Any, key: str) -> Any:

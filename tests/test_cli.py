@@ -72,7 +72,7 @@ OTHER_WORDS = "these records have another vocabulary, of "
 
 WRONG = [
     (f"{PREPROCESS} missing.txt", says("missing.txt", "no such file$")),
-    (f"{PREPROCESS} empty.txt", "--input: expected text, found no words"),
+    (f"{PREPROCESS} empty.txt", "--input: it has no words"),
     (f"{PREPROCESS} text.txt --min-count 999", "--min-count: expected at most .*, found 999"),
     (TRAIN.replace("tiny", "tny"), f"--preset: no preset 'tny'; did you mean tiny\\? \\(expected one of {PRESETS}\\)$"),
     (TRAIN.replace("--preset tiny", ""), f"--preset: a new workdir needs a preset: {PRESETS}$"),
@@ -96,12 +96,15 @@ WRONG = [
     (TRAIN.replace("new/workdir", "other"), says("other", "this folder has other files in it; give ")),
     (
         "train --data records --workdir trained --preset tiny",
-        "--preset.*: expected the same model, .*units=24.* found .*units=512",
+        "--preset.*: the model has .*units=24.*, which cannot be changed to .*units=512",
     ),
     ("train --data records --workdir bad_config", "bad_config/config.json: not JSON: "),
     (FINETUNE.replace("from trained", "from missing"), says("missing", "no such folder$")),
     (FINETUNE.replace("new/workdir", "trained"), says("trained", "this is the folder of the source; give ")),
-    (f"{FINETUNE} --set model.lstm.units=25", "--set: expected the same model, model.lstm.units=24, found .*units=25"),
+    (
+        f"{FINETUNE} --set model.lstm.units=25",
+        "--set: the model has model.lstm.units=24, which cannot be changed to model.lstm.units=25$",
+    ),
     (f"{EVALUATE} missing", says("missing", "no such folder$")),
     (
         f"{EVALUATE} trained --checkpoint best",

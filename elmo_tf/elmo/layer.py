@@ -166,7 +166,8 @@ class ELMo(Tracked, keras.layers.Layer):
         """
         if self.trainable_bilm or self.boundaries or self.tokenizer is not None:
             own = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("trainable_bilm", "boundaries", "tokenizer"))
-            raise InputError("sentences", "a layer with a frozen biLM and without boundaries and tokenizer", own)
+            kind = "a layer with a frozen biLM, without boundaries and tokenizer"
+            raise InputError("sentences", f"only {kind}, can remember them; this one has {own}")
         shape = (self.bilm.config.lstm.num_layers + 1, 2 * self.bilm.config.lstm.projection_dim)
         self.known_sentences = KnownSentences(sentences, self._layers_of, *shape, folder)
 
