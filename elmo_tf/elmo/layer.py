@@ -65,6 +65,14 @@ class ELMo(Tracked, keras.layers.Layer):
         float `(batch, time, 2 * projection_dim)` of the layer's `compute_dtype`, 0 at padding, with a Keras mask; a
         list of these for several mixes.
 
+    Examples:
+
+    >>> tokens = keras.Input((None,), dtype="string")
+    >>> vectors = elmo_tf.ELMo("english", dropout_rate=0.2)(tokens)
+    >>> tagger = keras.Model(tokens, keras.layers.Dense(5, activation="softmax")(vectors))
+    >>> tagger(tf.constant([["A", "bank"], ["money", ""]])).shape
+    TensorShape([2, 2, 5])
+
     Reference:
         Peters et al. 2018, sections 3.2 to 3.4.
     """
