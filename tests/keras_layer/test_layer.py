@@ -15,8 +15,8 @@ from elmo_tf.model.token_mask import TokenMask
 from elmo_tf.reference import scalar_mix
 from elmo_tf.savedmodel import checksums
 from tests import checks, float64
-from tests.elmo.sentences import LENGTHS, MASK, SENTENCES, TOKENS
 from tests.helpers import MICRO, batch_char_ids
+from tests.keras_layer.sentences import LENGTHS, MASK, SENTENCES, TOKENS
 
 
 def expected_layers(savedmodel, sentence: list[bytes]) -> np.ndarray:

@@ -10,8 +10,8 @@ from elmo_tf.errors import InputError
 from elmo_tf.tasks.layers.spelling import Spelling
 from elmo_tf.tasks.layers.word_embedding import WordEmbedding
 from tests import checks
-from tests.elmo.sentences import LENGTHS, SENTENCES, TOKENS
 from tests.helpers import batch_char_ids, slow
+from tests.keras_layer.sentences import LENGTHS, SENTENCES, TOKENS
 
 TEXT = [["a", "naïve", "bank"], ["river"]]
 PADDED = [["a", "naïve", "bank"], ["river", "", ""]]

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 import elmo_tf
 from tests import checks
-from tests.elmo.sentences import LABELS, MASK, ONE_LAYER, TOKENS
 from tests.helpers import slow, two_cpus
+from tests.keras_layer.sentences import LABELS, MASK, ONE_LAYER, TOKENS
 
 
 def test_the_frozen_network_stays_frozen_when_its_model_is_thawed(savedmodel):
