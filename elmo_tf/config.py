@@ -64,7 +64,7 @@ class CharCNNConfig(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         widest = max(width for width, _ in self.filters)
-        self._require("filters", widest <= self.max_chars_per_token, "no width above max_chars_per_token")
+        self._require("filters", widest <= self.max_chars_per_token, "widths of at most max_chars_per_token")
 
     @property
     def num_filters(self) -> int:
