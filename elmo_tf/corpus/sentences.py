@@ -150,7 +150,7 @@ class Reader:
             if len(words) > MOST_TOKENS:
                 line = self._line_number(number, block)
                 raise InputError(
-                    block.source, "one sentence per line", f"more than {MOST_TOKENS:,} tokens on line {line}"
+                    block.source, f"line {line} has more than {MOST_TOKENS:,} tokens; write one sentence per line"
                 )
 
 

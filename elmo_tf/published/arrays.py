@@ -115,7 +115,7 @@ def stored_names(source: Source, expected: Shapes) -> dict[str, str]:
             raise InputError(path, f"{stored[name]} of shape {shape}", stored_shape)
     for name, shape in source.shapes.items():
         if _numbered(name) not in expected or stored[_numbered(name)] != name:
-            raise InputError(path, "only arrays that the options ask for", f"{name} {shape}")
+            raise InputError(path, f"the options ask for no array {name} {shape}")
     return stored
 
 
@@ -129,18 +129,18 @@ def read_all(source: Source, expected: Shapes) -> Iterator[tuple[str, np.ndarray
     for name in expected:
         values = source.read(stored[name])
         if values.dtype.kind != "f":
-            raise InputError(path, f"{stored[name]} of floats", values.dtype)
+            raise InputError(path, f"{stored[name]} has {values.dtype}, not floats")
         with np.errstate(over="ignore"):
             values = values.astype(np.float32, copy=False)
         if wrong := np.size(values) - np.count_nonzero(np.isfinite(values)):
-            raise InputError(path, f"{stored[name]} of finite numbers", f"{wrong} that are not")
+            raise InputError(path, f"{stored[name]} has numbers that are not finite: {wrong}")
         yield name, values
 
 
 def read_hdf5(path: str | os.PathLike, expected: Shapes) -> Iterator[tuple[str, np.ndarray]]:
     """Yields the arrays of an HDF5 file; raises `InputError` as `read_all`, or if it is missing or damaged."""
     if not pathlib.Path(path).is_file():
-        raise InputError(str(path), "an HDF5 file of weights", "no such file")
+        raise InputError(str(path), "no such file")
     with guarded("a whole HDF5 file", path), h5py.File(path) as file:
         yield from read_all(Source(path, _shapes(file), lambda name: file[name][()]), expected)
 
@@ -183,7 +183,7 @@ def guarded(expected: str, source: str | os.PathLike) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, InputError) or is_about_memory(error):
             raise
-        raise InputError(str(source), expected, reason(error)) from None
+        raise InputError(str(source), f"not {expected} ({reason(error)})") from None
 
 
 def _shapes(file: h5py.File) -> Shapes:
