@@ -46,12 +46,6 @@ def write_records(folder: pathlib.Path, vocab_size: int, num_tokens: int, seed: 
     return _preprocessed(folder, "text.txt", "records", sentences(size, num_tokens, seed))
 
 
-def write_heldout(folder: pathlib.Path, num_tokens: int, seed: int = 1) -> record_folder.Records:
-    """Makes records of more text with the vocabulary that `write_records` has left in `folder`."""
-    size = (folder / "words.txt").read_bytes().count(b"\n") - len(SPECIAL_TOKENS)
-    return _preprocessed(folder, "heldout.txt", "heldout", sentences(size, num_tokens, seed))
-
-
 def _preprocessed(folder: pathlib.Path, source: str, name: str, text: list[str]) -> record_folder.Records:
     # Here, because Beam is large and some benchmarks measure memory.
     from elmo_tf.cli import jobs  # noqa: PLC0415

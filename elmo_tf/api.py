@@ -84,6 +84,15 @@ def export(
         OSError: if the model cannot be written; nothing is left then.
         elmo_tf.savedmodel.verification.VerificationError: if the written model does not compute what the network
             does; nothing is left then.
+
+    Examples:
+
+    >>> path = elmo_tf.export("runs/mine", "savedmodels/mine", mix="top")
+    >>> print(path)
+    savedmodels/mine/1
+    >>> outputs = tf.saved_model.load(path).signatures["default"](strings=tf.constant(["A bank lends money"]))
+    >>> outputs["elmo"].shape[:2]
+    TensorShape([1, 4])
     """
     opened = open_workdir(workdir)
     if softmax and opened.vocabulary is None:

@@ -64,7 +64,7 @@ class CharCNNConfig(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         widest = max(width for width, _ in self.filters)
-        self._require("filters", widest <= self.max_chars_per_token, "no width above max_chars_per_token")
+        self._require("filters", widest <= self.max_chars_per_token, "widths of at most max_chars_per_token")
 
     @property
     def num_filters(self) -> int:
@@ -256,7 +256,7 @@ def check_same_model(expected: Config, config: Config) -> None:
     different = {key: pair for key, pair in values.items() if pair[0] != pair[1]}
     if different:
         stored, given = (", ".join(f"{key}={pair[side]}" for key, pair in different.items()) for side in (0, 1))
-        raise InputError("config", f"the same model, {stored}", given)
+        raise InputError("config", f"the model has {stored}, which cannot be changed to {given}")
 
 
 def get(config: Any, key: str) -> Any:

@@ -210,10 +210,6 @@ def load(
 ) -> Embedder:
     """Returns a model that is ready to encode sentences.
 
-        elmo = elmo_tf.load("english")
-        for sentence in elmo.encode(["The bank lends money.", "A bank of the river."]):
-            print(sentence.tokens, sentence.vectors.shape)
-
     A SavedModel computes with its own graph, mix and initial state. Other sources are built in memory from their
     weights: the mix is the average of the layers, and each sentence starts from the zero state. For a SavedModel's
     signatures, use `tf.saved_model.load`.
@@ -235,6 +231,16 @@ def load(
         InputError: if it is none of these, a file is damaged, a published model cannot be fetched, or the model or
             this CPU does not have the precision or the engine.
         ModuleNotFoundError: if the model has the unicode tokenizer and tensorflow-text is not installed.
+
+    Examples:
+
+    >>> elmo = elmo_tf.load("english")
+    >>> for sentence in elmo.encode(["The bank lends money.", "A bank of the river."]):
+    ...     print(sentence.tokens, sentence.vectors.shape)
+    ['The', 'bank', 'lends', 'money', '.'] (5, 256)
+    ['A', 'bank', 'of', 'the', 'river', '.'] (6, 256)
+    >>> elmo.encode(["The bank lends money."], pool="mean").shape
+    (1, 256)
     """
     with extras.required():
         model = sources.find(source)

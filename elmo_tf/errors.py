@@ -83,20 +83,27 @@ def unreadable(path: object, error: Exception) -> InputError:
     return InputError(str(path), f"cannot be read ({reason(error)})")
 
 
+def not_utf8(location: str, problem: str) -> InputError:
+    """Returns the error for text in another encoding, with the remedy."""
+    remedy = "convert it, for example from Latin-1 by: iconv -f latin1 -t utf-8 OLD > NEW"
+    return InputError(location, f"not UTF-8 ({problem}); {remedy}")
+
+
 @contextlib.contextmanager
-def memory_explained(parameters: str = "memory", expected: str = "enough of it for this command") -> Iterator[None]:
+def memory_explained(parameters: str = "memory", remedy: str = "") -> Iterator[None]:
     """Turns TensorFlow's or Python's error about too little memory into an `InputError`.
 
     Args:
         parameters: what the user can change to need less memory.
-        expected: what these have to be.
+        remedy: how, such as `set smaller values`.
     """
     try:
         yield
     except Exception as error:
         if isinstance(error, InputError) or not is_about_memory(error):
             raise
-        raise InputError(parameters, expected, f"too little memory: {_first_line(error)}") from error
+        problem = f"too little memory{remedy and f'; {remedy}'} ({_first_line(error)})"
+        raise InputError(parameters, problem) from error
 
 
 def is_about_memory(error: BaseException) -> bool:

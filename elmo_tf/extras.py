@@ -55,4 +55,4 @@ def check_keras_backend() -> None:
     config = getattr(sys.modules.get("keras"), "config", None)
     backend = config.backend() if config else os.environ.get("KERAS_BACKEND")
     if backend not in (None, "", "tensorflow"):
-        raise InputError("KERAS_BACKEND", "tensorflow, set before Keras is imported", backend)
+        raise InputError("KERAS_BACKEND", f"it is {backend}; set it to tensorflow before Keras is imported")

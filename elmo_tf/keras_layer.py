@@ -61,6 +61,14 @@ class ELMo(Tracked, keras.layers.Layer):
         float `(batch, time, 2 * projection_dim)` of the layer's `compute_dtype`, 0 at padding, with a Keras mask; a
         list of these for several mixes.
 
+    Examples:
+
+    >>> tokens = keras.Input((None,), dtype="string")
+    >>> vectors = elmo_tf.ELMo("english", dropout_rate=0.2)(tokens)
+    >>> tagger = keras.Model(tokens, keras.layers.Dense(5, activation="softmax")(vectors))
+    >>> tagger(tf.constant([["A", "bank"], ["money", ""]])).shape
+    TensorShape([2, 2, 5])
+
     Reference:
         Peters et al. 2018, sections 3.2 to 3.4.
     """
@@ -153,7 +161,8 @@ class ELMo(Tracked, keras.layers.Layer):
         """
         if self.trainable_bilm or self.boundaries or self.tokenizer is not None:
             own = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("trainable_bilm", "boundaries", "tokenizer"))
-            raise InputError("sentences", "a layer with a frozen biLM and without boundaries and tokenizer", own)
+            kind = "a layer with a frozen biLM, without boundaries and tokenizer"
+            raise InputError("sentences", f"only {kind}, can remember them; this one has {own}")
         shape = (self.bilm.config.lstm.num_layers + 1, 2 * self.bilm.config.lstm.projection_dim)
         if not isinstance(sentences, CachedLayers):
             sentences = CachedLayers(sentences, self._layers_of, *shape, folder)

@@ -125,7 +125,7 @@ def _load(source: sources.SavedModel) -> Any:
     except Exception as error:  # a damaged graph can raise anything
         if is_about_memory(error):
             raise
-        raise InputError(source.name, "an intact SavedModel", reason(error)) from None
+        raise InputError(source.name, f"the SavedModel is damaged: {reason(error)}") from None
 
 
 def _padded(sentences: Sequence[Words]) -> np.ndarray:

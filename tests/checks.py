@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework import ops
 
 from elmo_tf.savedmodel import verification, writing
 
@@ -71,6 +72,11 @@ def export_unverified(*arguments, **options) -> pathlib.Path:
     """Does what `writing.export` does, without the fresh process at its end, which takes longer than all before it."""
     with mock.patch.object(verification, "problems_in_fresh_process", return_value=[]):
         return writing.export(*arguments, **options)
+
+
+def gradients_kept() -> int:
+    """Returns the number of custom gradients that TensorFlow keeps for good, with their graphs."""
+    return len(ops.gradient_registry._registry)
 
 
 def randomize(layer: keras.layers.Layer, scale: float = 0.5, seed: int = 0) -> keras.layers.Layer:

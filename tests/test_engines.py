@@ -165,7 +165,7 @@ def test_vectors_scores_and_words_of_a_name_import_numpy_h5py_and_msgspec_and_no
 def test_tensorflow_still_refuses_another_backend_of_keras():
     code = "import elmo_tf\ntry: elmo_tf.load('english', engine='tensorflow')\n"
     code += "except elmo_tf.InputError as error: print(error)"
-    line = "KERAS_BACKEND: expected tensorflow, set before Keras is imported, found torch\n"
+    line = "KERAS_BACKEND: it is torch; set it to tensorflow before Keras is imported\n"
     assert run_python("-c", code, env={"KERAS_BACKEND": "torch"}).stdout == line
 
 

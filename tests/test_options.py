@@ -39,6 +39,30 @@ def test_an_old_option_is_one_line_with_the_new_name(command, old, new, joined, 
     assert capsys.readouterr().err.splitlines()[-1].endswith(f": error: {old} is now {new}")
 
 
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("score --inptu text", "unrecognized arguments: --inptu; did you mean --input?"),
+        ("task ner predict --modle=english-ner", "unrecognized arguments: --modle; did you mean --model?"),
+        ("import english --zzz", "unrecognized arguments: --zzz"),
+        ("neighbors --word --savedmode", "unrecognized arguments: --savedmode"),
+        ("neighbors --sentence --no-such=1", "unrecognized arguments: --no-such"),
+        ("preprocess --inptu text", "unrecognized arguments: --inptu text"),
+        ("embed --modle english", "unrecognized arguments: --modle english"),
+    ],
+)
+def test_an_unknown_option_is_named_before_a_missing_one(command, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(command.split())
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1].partition(" error: ")[2] == message
+
+
+def test_a_value_with_spaces_may_begin_like_an_option(capsys):
+    assert cli.main(["fill", "--word", "bank", "--top", "1", "-- a bank of the river"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
 def test_a_word_beside_punctuation_is_found_by_the_models_tokenizer(penn, tmp_path):
     (tmp_path / "text").write_text("the cat.\n\u201cbank\u201d of the river\n")
     use, other = neighbors.search(penn, tmp_path / "text", "The noyau.", "noyau")

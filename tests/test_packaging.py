@@ -186,9 +186,9 @@ def test_setup_says_so_when_no_python_fits(checkout):
     checkout.add_python("python3", "3.10.1", fits=False)
     done = checkout.setup()
     assert done.returncode != 0
-    assert "expected Python 3.11, 3.12 or 3.13 (with venv), found none" in done.stderr
+    assert "no Python 3.11, 3.12 or 3.13 with venv; name one" in done.stderr
     done = checkout.setup("PYTHON=python3")
-    assert "PYTHON: expected Python 3.11, 3.12 or 3.13 (with venv), found python3" in done.stderr
+    assert "PYTHON: python3 is not Python 3.11, 3.12 or 3.13 with venv" in done.stderr
     assert not (checkout.folder / ".venv").exists()
 
 
@@ -198,7 +198,7 @@ def test_setup_refuses_the_environment_of_another_checkout(checkout):
     (checkout.folder / ".venv").symlink_to(sys.prefix)
     done = checkout.setup()
     assert done.returncode != 0
-    assert "expected .venv to be of this checkout, found one of /" in done.stderr
+    assert ".venv belongs to /" in done.stderr
 
 
 # What a program does after `pip install elmo-tf`; arguments: a folder of records, a SavedModel, a new folder.

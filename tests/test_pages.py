@@ -17,7 +17,7 @@ from elmo_tf import cli, config
 from elmo_tf.cli import jobs
 from elmo_tf.published import fetching
 from elmo_tf.records import record_folder
-from tests.helpers import ROOT, run_python
+from tests.helpers import ROOT
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 FOLDERS = (".", "docs", "savedmodels", "pipelines", "benchmarks")
@@ -172,14 +172,6 @@ def test_the_programs_about_the_crf_run():
     np.testing.assert_array_equal(built.crf.transitions, np.eye(3))
 
 
-@pytest.mark.slow  # the same calls are in tests/savedmodel
-def test_the_programs_about_the_savedmodel_run(folder):
-    load, layers, _ = blocks("savedmodels/README.md", "python")
-    found = run(load)
-    assert found.vectors["elmo"].shape == (2, 2, 16)
-    assert run(layers, keras=keras).vectors.shape[-1] == 16
-
-
 def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(folder, capfd):
     """The commands as the page writes them, and then its programs, on a text of 18 lines."""
     text = "".join(f"the bank number {number}\n" for number in range(18)).encode()
@@ -220,21 +212,6 @@ def test_the_pipeline_that_scores_prints_each_sentence(capfd):
     assert float(printed["The keys are on the table ."]) > float(printed["The keys is on the table ."])
 
 
-@pytest.mark.slow  # two worker processes that load the model; test_config.py calls a job in this one
-def test_the_program_that_calls_the_jobs_runs_as_a_file(folder):
-    _, program, *_ = blocks("docs/python.md", "python")
-    (folder / "corpus").mkdir()
-    for name in "ab":
-        (folder / "corpus" / f"{name}.txt").write_text("".join(f"the bank number {one}\n" for one in range(400)))
-    (folder / "program.py").write_text(program)
-    done = run_python("program.py", cwd=folder, check=False)
-    assert done.returncode == 0, done.stderr
-    held_out = record_folder.open_folder(folder / "data" / "heldout").info.sentences
-    size = 3 + 3 + 400 - held_out // 2  # <S> and the like, the words before the number, the numbers
-    assert done.stdout == f"{4 * (800 - held_out)} {size}\n800 (16,)\n"
-    assert (folder / "vectors.hdf5").exists()
-
-
 def test_the_program_with_another_tokenizer_keeps_german_ordinals_and_abbreviations(folder):
     pytest.importorskip("spacy", reason="spaCy is no dependency")
     tokenizer, *_ = blocks("pipelines/README.md", "python")
@@ -242,21 +219,3 @@ def test_the_program_with_another_tokenizer_keeps_german_ordinals_and_abbreviati
     run(tokenizer)
     lines = (folder / "corpus.txt").read_text("utf-8").splitlines()
     assert lines == ["Am 3. Oktober , z. B. in Berlin .", "Das Haus .", "Ein Haus ."]
-
-
-@pytest.mark.slow  # a process that loads TensorFlow; `test_cli.py` tests the same of the commands
-def test_the_program_that_quietens_tensorflow_keeps_its_start_up_notes_and_no_errors_off_stderr():
-    (program,) = blocks("docs/troubleshooting.md", "python")
-    program += "tf.constant(1)\nos.write(2, b'an error')\n"
-    done = run_python("-c", program, env={"TF_CPP_MIN_LOG_LEVEL": None})
-    assert (done.stdout, done.stderr) == ("", "an error")
-
-
-@pytest.mark.slow  # trains and exports preset tiny; `test_public_face.py` tests the same functions one by one
-def test_the_program_of_the_page_about_python_runs(folder, records):
-    program, *_ = blocks("docs/python.md", "python")
-    (folder / "data").mkdir()
-    for name in ("train", "heldout"):
-        (folder / "data" / name).symlink_to(records.path)
-    assert run(program).vectors.shape == (1, 256)
-    assert (folder / "savedmodels" / "mine" / "2").is_dir()

@@ -35,7 +35,7 @@ def test_importing_elmo_tf_and_listing_its_names_imports_nothing_heavy():
 
 def test_another_backend_of_keras_is_one_clear_error():
     torch = {"KERAS_BACKEND": "torch"}
-    line = "KERAS_BACKEND: expected tensorflow, set before Keras is imported, found torch"
+    line = "KERAS_BACKEND: it is torch; set it to tensorflow before Keras is imported"
     code = "import elmo_tf; elmo_tf.preset('tiny')\ntry: elmo_tf.ELMo\nexcept elmo_tf.InputError as error: print(error)"
     assert run_python("-c", code, env=torch).stdout == f"{line}\n"
     done = run_python("-m", "elmo_tf.cli", "evaluate", "--workdir", "a", "--data", "b", env=torch, check=False)

@@ -120,8 +120,8 @@ def test_a_name_is_verified_by_its_files(capsys):
 @pytest.mark.slow
 def test_import_makes_a_savedmodel_of_a_name(tmp_path, capsys):
     workdir = tmp_path / "workdir"
-    command = ["import", "english", "--mix", "top", "--output", str(tmp_path / "mine"), "--workdir", str(workdir)]
-    assert cli.main(command) == 0
+    options = ["--mix", "top", "--softmax", "--output", str(tmp_path / "mine"), "--workdir", str(workdir)]
+    assert cli.main(["import", "english", *options]) == 0
     version, made = capsys.readouterr().out.split()
     assert made == str(workdir)
     provenance = json.loads((pathlib.Path(version) / "assets" / "provenance.json").read_text())
@@ -129,6 +129,8 @@ def test_import_makes_a_savedmodel_of_a_name(tmp_path, capsys):
     top = elmo_tf.load("english").encode(["a bank"], "top")[0].vectors
     for path in (version, tmp_path / "mine"):
         np.testing.assert_allclose(elmo_tf.load(path).encode(["a bank"])[0].vectors, top, **checks.TOLERANCE)
+    totals = [elmo_tf.load(model).score(["the bank"])[0].total for model in (version, "english")]
+    assert totals[0] == pytest.approx(totals[1], rel=1e-5)
 
 
 def test_a_folder_with_a_model_comes_before_the_name(savedmodel, tmp_path, monkeypatch):
@@ -144,6 +146,11 @@ def test_a_models_folder_stands_for_its_newest_version(savedmodel, tmp_path):
         shutil.copytree(savedmodel.path, tmp_path / "model" / version)
     assert sources.find(tmp_path / "model").name == str(tmp_path / "model" / "10")
     assert sources.find(tmp_path / "model" / "2").name == str(tmp_path / "model" / "2")
+
+
+def test_an_unknown_tokenizer_is_refused():
+    with pytest.raises(InputError, match=r"^tokenizer: expected one of whitespace, .*, found 'letters'$"):
+        elmo_tf.load("english", tokenizer="letters")
 
 
 @pytest.mark.parametrize("use", [elmo_tf.load, elmo_tf.ELMo, sources.find])

@@ -7,6 +7,7 @@ import re
 
 from elmo_tf.annotated import numbered_lines, words
 from elmo_tf.annotated.numbered_lines import Line
+from elmo_tf.errors import InputError
 
 _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
 # One or both brackets of a mention, with the cluster's name: a number, or CorefUD's e1. Bars between are optional.
@@ -104,10 +105,10 @@ def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
             if opened:
                 unclosed[cluster].append(word)
             if closed and not unclosed[cluster]:
-                raise line.wrong(f"({cluster} before {cluster})", column)
+                raise InputError(line.location, f"the mention {cluster}) ends, but has not begun: {column!r}")
             if closed or closes:
                 clusters.setdefault(cluster, []).append((unclosed[cluster].pop(), word + 1))
     for cluster, starts in unclosed.items():
         if starts:
-            raise columns[starts[-1]][0].wrong(f"{cluster}) before the document ends", f"({cluster}")
+            raise InputError(columns[starts[-1]][0].location, f"the mention ({cluster} does not end in its document")
     return list(clusters.values())

@@ -68,7 +68,8 @@ def _document(line: Line, labelled: bool, tokenizer: str) -> Document:
     clusters = row.clusters if isinstance(row, _LabelledRow) else []
     for first, last in (mention for cluster in clusters for mention in cluster):
         if not first <= last < sum(lengths):
-            raise line.wrong(f"mentions inside the {sum(lengths)} words of the document", str([first, last]))
+            problem = f"a mention is not inside the {sum(lengths)} words of the document: {[first, last]}"
+            raise InputError(line.location, problem)
     return Document(
         row.doc_key or "",
         [[words.word(form) or EMPTY_WORD for form in sentence] for sentence in row.sentences if sentence],

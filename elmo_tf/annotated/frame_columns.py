@@ -86,7 +86,8 @@ def _roles(rows: list[Row], column: int) -> tuple[int, list[str]]:
             raise line.wrong("arguments such as (A0*, *, *) or (A0*)", fields[column])
         label, ends = cell.groups()
         if (label and opened) or (ends and not label and not opened):
-            raise line.wrong("a bracket that ends before the next begins", fields[column])
+            problem = "begins inside another" if label else "ends that has not begun"
+            raise InputError(line.location, f"a bracket {problem}: {fields[column]!r}")
         if label:
             opened = index, label
         if opened and ends:
@@ -94,7 +95,7 @@ def _roles(rows: list[Row], column: int) -> tuple[int, list[str]]:
             opened = None
     if opened:
         line, fields = rows[opened[0]]
-        raise line.wrong("a bracket that is closed in the sentence", fields[column])
+        raise InputError(line.location, f"a bracket is not closed in its sentence: {fields[column]!r}")
     predicates = [start for start, _, kind in spans if kind == "V"]
     if not predicates:
         raise InputError(rows[0][0].location, f"column {column + 1} has no predicate (V*)")

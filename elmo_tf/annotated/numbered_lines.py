@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple, TypeVar
 
-from elmo_tf.errors import InputError, unreadable
+from elmo_tf.errors import InputError, not_utf8, unreadable
 
 _MOST_SHOWN = 60  # characters of a wrong line in a message
 _MOST_NAMED = 3  # odd lines in a warning
@@ -90,7 +90,7 @@ def lines(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[Line
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
-            raise InputError(f"{name}, line {number}", f"not UTF-8 ({error.reason})") from None
+            raise not_utf8(f"{name}, line {number}", error.reason) from None
         if text.startswith(_MARK):
             text = text.lstrip(_MARK)
             if odd is not None and number > 1:

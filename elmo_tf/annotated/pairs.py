@@ -9,6 +9,7 @@ from typing import Any
 from elmo_tf.annotated import named_rows, numbered_lines, words
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
+from elmo_tf.errors import InputError
 
 # What the field's data sets call the label and the two sentences: SNLI, MNLI, XNLI, RTE, QNLI, Quora's questions.
 _LABEL = ("gold_label", "label", "is_duplicate")
@@ -75,7 +76,7 @@ def _pair(line: Line, row: dict[str, Any], reading: Reading, labelled: bool) -> 
         else:
             tokens = reading.split(text) if isinstance(text, str) else []
         if not tokens:
-            raise line.wrong(f"words in {name}", str(text))
+            raise InputError(line.location, f"{name} has no words: {text!r}")
         sides.append(tokens)
     premise, hypothesis = sides
     if not labelled:

@@ -207,7 +207,7 @@ def _make(path: str) -> list[pathlib.Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         _remove(made)
-        raise InputError(path, "a folder that can be made", error.strerror) from None
+        raise InputError(path, f"the folder cannot be made ({error.strerror})") from None
     return made
 
 

@@ -102,7 +102,7 @@ def _check(options: PipelineOptions) -> None:
     if name in _REFUSED:
         raise InputError("runner", f"{name} {_REFUSED[name]}; use {DEFAULT_RUNNER}")
     if name == "PortableRunner" and not endpoint:
-        raise InputError("job_endpoint", "the address of a job service", "none")
+        raise InputError("job_endpoint", "give the address of a job service")
     flink, spark = options.view_as(FlinkRunnerOptions), options.view_as(SparkRunnerOptions)
     if name == "FlinkRunner" and not endpoint:
         if not flink.flink_submit_uber_jar:

@@ -187,7 +187,7 @@ class WriteRecords(beam.PTransform):
         }
         described = shards.info_of_split("train", shards.read_written(written), about)
         if not described["sentences"]:
-            raise InputError(self._folder, "sentences to write", "none")
+            raise InputError(self._folder, "no sentences to write")
         contents = {
             record_folder.VOCABULARY_FILE: words.content,
             record_folder.INFO_FILE: json.dumps(described, indent=1).encode() + b"\n",

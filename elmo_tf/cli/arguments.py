@@ -2,6 +2,7 @@
 
 import argparse
 import functools
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -13,7 +14,23 @@ SAVEDMODEL = "folder of a version or of a model (its newest version), or a name 
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that suggests the nearest command or choice for a wrong word, as Python does from 3.14 on."""
+    """A parser that suggests the nearest command, choice or option for a wrong word.
+
+    It names an unknown option before it asks for a missing one.
+    """
+
+    def parse_known_args(self, args=None, namespace=None):
+        options = () if self._subparsers else itertools.takewhile(lambda word: word != "--", args or ())
+        for option in (word.partition("=")[0] for word in options if word.startswith("--") and " " not in word):
+            if option not in self._option_string_actions:
+                known = (
+                    name
+                    for action in self._actions
+                    if action.help != argparse.SUPPRESS
+                    for name in action.option_strings
+                )
+                self.error(f"unrecognized arguments: {option}{suggestion(option, known)}")
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Ends with status 2 and the message."""

@@ -41,15 +41,17 @@ def run(name: str, argv: Sequence[str], load_tensorflow: Callable[[], None] | No
 
 def parsed(name: str, argv: Sequence[str]) -> dict[str, Any]:
     """Returns the fields of a job's configuration that a command line sets. Ends with status 2 if it is wrong."""
-    parser = _parser(name)
-    arguments, rest = parser.parse_known_args(argv)
+    parser, known = _parser(name), _parser(name)
+    for action in known._actions:
+        action.required = False  # an unknown option is named before a missing one
+    rest = known.parse_known_args(argv)[1]
     try:
         runners.parse(rest)
     except InputError as error:
         if error.subject != "beam":
             raise
         parser.error(str(error.found))
-    return {**vars(arguments), "beam": rest}
+    return {**vars(parser.parse_known_args(argv)[0]), "beam": rest}
 
 
 def flags(name: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from elmo_tf.cli.arguments import SAVEDMODEL, add_command, add_renamed, natural
+from elmo_tf.cli.arguments import SAVEDMODEL, add_command, add_renamed, natural, text_file
 from elmo_tf.files import staging
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _add_projector(commands: argparse._SubParsersAction) -> None:
     projector = add_command(commands, "projector", _projector, help_text)
     projector.add_argument("--model", required=True, metavar="SOURCE", help=SAVEDMODEL)
     source = projector.add_mutually_exclusive_group(required=True)
-    source.add_argument("--input", dest="text", metavar="FILE", help="one sentence per line")
+    source.add_argument("--input", dest="text", type=text_file, metavar="FILE", help="one sentence per line, or FASTA")
     semcor_help = f"{_SEMCOR}; uses are labeled with their senses"
     source.add_argument("--data", dest="sentences", metavar="FILE", help=semcor_help)
     help_text = "with --input a token, with --data a lemma: play or play%%2"
@@ -87,7 +87,12 @@ def _add_look(commands: argparse._SubParsersAction) -> None:
     look = add_command(commands, "look", _look, help_text, needs_tensorflow=False)
     look.add_argument("--model", required=True, metavar="SOURCE", help=f"a model: {SAVEDMODEL}")
     look.add_argument(
-        "--input", dest="text", required=True, metavar="FILE", help="one sentence per line, at most 1,000"
+        "--input",
+        dest="text",
+        required=True,
+        type=text_file,
+        metavar="FILE",
+        help="one sentence per line, or FASTA; at most 1,000",
     )
     look.add_argument("--word", required=True, metavar="W", help="a token of the sentences, in upper or lower case")
     look.add_argument("--output", required=True, metavar="FILE", help="an HTML file; overwritten if it exists")

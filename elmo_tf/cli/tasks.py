@@ -137,14 +137,15 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
-    from elmo_tf.annotated.numbered_lines import filled_lines, rereadable
+    from elmo_tf.annotated.numbered_lines import rereadable
+    from elmo_tf.corpus.sentences import read_lines
     from elmo_tf.tasks import trained
 
     system = trained.load_together(arguments.workdir, arguments.task, **_reading(arguments))
     tokenizer = getattr(arguments, "tokenizer", None)
     with rereadable(arguments.path) as path:
         if tokenizer:
-            answers = system.predict([line.text for line in filled_lines(path)], tokenizer)
+            answers = system.predict(list(filter(str.strip, read_lines(path, tokenizer))), tokenizer)
         else:
             answers = system.predict_examples(system.system.read_unlabelled(path))
         if getattr(arguments, "format", "json") == "conll":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from elmo_tf.sources import Source
 
 _MODEL = "a model with a softmax: english (default), a workdir of `elmo-tf train`, or an export made with --softmax"
-_TEXT = "one sentence per line, split by the model's tokenizer; plain, .gz, .bz2 or .xz; - for standard input"
+_TEXT = "one sentence per line, split by the model's tokenizer, or FASTA; plain, .gz, .bz2 or .xz; - for standard input"
 _LINES_AT_ONCE = 4096
 
 _log = logging.getLogger("elmo_tf")

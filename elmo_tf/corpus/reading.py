@@ -126,7 +126,7 @@ def _named(path: str) -> Iterator[None]:
         # Python's own modules raise errors without a number about damaged contents.
         is_damage = isinstance(error, _DAMAGED) and not getattr(error, "errno", None) and module != "apache_beam"
         if is_damage or module == "backports":
-            raise InputError(path, "an intact compressed file", str(error)) from None
+            raise InputError(path, f"cannot be decompressed ({error})") from None
         if isinstance(error, OSError) or not stores.is_local(path):
             raise stores.ReadError(f"cannot read {path}: {reason(error)}") from error
         raise

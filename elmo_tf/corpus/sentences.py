@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from elmo_tf.corpus import corpora, lines, reading
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, not_utf8
 from elmo_tf.text import tokenizers
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
@@ -150,7 +150,7 @@ class Reader:
             if len(words) > MOST_TOKENS:
                 line = self._line_number(number, block)
                 raise InputError(
-                    block.source, "one sentence per line", f"more than {MOST_TOKENS:,} tokens on line {line}"
+                    block.source, f"line {line} has more than {MOST_TOKENS:,} tokens; write one sentence per line"
                 )
 
 
@@ -158,8 +158,9 @@ def read_lines(path: str, tokenizer: str) -> Iterator[str]:
     """Yields each line of a file or pipe, or each sequence of a FASTA file, before it is split by the tokenizer.
 
     Raises:
-        InputError: if the file cannot be read, or a line, which is named, is not UTF-8.
+        InputError: if the file cannot be read or is empty, or a line, which is named, is not UTF-8.
     """
+    is_empty = True
     with contextlib.ExitStack() as stack:
         source = path
         if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):  # a pipe, which is read once
@@ -181,9 +182,12 @@ def read_lines(path: str, tokenizer: str) -> Iterator[str]:
                 whole[0], unfinished = unfinished + whole[0], b""
                 if block.is_cut:
                     unfinished = whole.pop()
+                is_empty = False
                 yield from (line.rstrip(b"\r").decode() for line in whole)
             if unfinished:
                 yield unfinished.decode()
+    if is_empty:
+        raise InputError(path, "the file is empty")
 
 
 def _invalid(path: str, block: reading.Block) -> InputError:
@@ -191,8 +195,8 @@ def _invalid(path: str, block: reading.Block) -> InputError:
     try:
         block.data.decode()
     except UnicodeDecodeError as error:
-        return InputError(f"{path}, line {reading.line_number(block, error.start)}", f"not UTF-8 ({error.reason})")
-    return InputError(path, "not UTF-8")
+        return not_utf8(f"{path}, line {reading.line_number(block, error.start)}", error.reason)
+    return not_utf8(path, "invalid bytes")
 
 
 def _without_column(lines_of_text: list[bytes], column: int, continues: bool) -> tuple[list[bytes], list[bytes]]:

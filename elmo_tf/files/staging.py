@@ -60,7 +60,7 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
         try:
             staged.mkdir(parents=True)
         except OSError as error:
-            raise InputError(str(path), "a folder that can be made", error.strerror) from None
+            raise InputError(str(path), f"the folder cannot be made ({error.strerror})") from None
         yield staged
         staged.rename(final)
     except BaseException:

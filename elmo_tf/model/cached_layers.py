@@ -110,6 +110,6 @@ def _empty(shape: tuple[int, ...], folder: str | os.PathLike | None) -> np.ndarr
             if hasattr(os, "posix_fallocate"):  # not on macOS
                 os.posix_fallocate(file.fileno(), 0, size)
         except OSError as error:
-            expected = f"a disk with {size:,} bytes for the sentences' layers"
-            raise InputError(str(folder), expected, error.strerror) from None
+            problem = f"no room for {size:,} bytes, the sentences' layers ({error.strerror})"
+            raise InputError(str(folder), problem) from None
         return np.memmap(file, np.float16, "w+", shape=shape)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from elmo_tf import sources
-from elmo_tf.annotated import numbered_lines
+from elmo_tf.corpus.sentences import read_lines
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.files.progress import ProgressLine
@@ -31,18 +31,19 @@ _POSITIONS = 32  # processed at once: the probabilities of all words at each are
 def write(source: sources.Path, text: str | os.PathLike, word: str, output: str | os.PathLike) -> None:
     """Writes the page about the sentences of a file, one per line; see `look`. An earlier page is replaced."""
     staging.check_link(output)
-    lines = [line.text for line in numbered_lines.filled_lines(text)]
+    model = sources.find(source)
+    lines = list(filter(str.strip, read_lines(os.fspath(text), model.tokenizer)))
     template = importlib.resources.files("elmo_tf.probes").joinpath("look.html").read_text("utf-8")
-    data = json.dumps(look(source, lines, word), ensure_ascii=False, separators=(",", ":"))
+    data = json.dumps(look(model, lines, word), ensure_ascii=False, separators=(",", ":"))
     # Escaped, no text can end the script element with the data.
     staging.write_file(output, template.replace("{{data}}", data.replace("<", "\\u003c")).encode())
 
 
-def look(source: sources.Path, texts: Sequence[str], word: str) -> dict[str, Any]:
+def look(source: sources.Path | sources.Source, texts: Sequence[str], word: str) -> dict[str, Any]:
     """Returns the data of the page, as values for JSON.
 
     Args:
-        source: the model, as for `elmo_tf.load`; without a softmax, there is no surprisal.
+        source: the model, as for `elmo_tf.load`, or a `Source`; without a softmax, there is no surprisal.
         texts: sentences, which the model's tokenizer splits, at most `MOST_SENTENCES`.
         word: a token with at least two uses in them, in upper or lower case.
 
@@ -51,7 +52,7 @@ def look(source: sources.Path, texts: Sequence[str], word: str) -> dict[str, Any
     """
     if len(texts) > MOST_SENTENCES:
         raise InputError("text", f"{len(texts):,} sentences; a page shows at most {MOST_SENTENCES:,}")
-    model = sources.find(source)
+    model = source if isinstance(source, sources.Source) else sources.find(source)
     sentences = [tokens for tokens in tokenizers.split([text.encode() for text in texts], model.tokenizer) if tokens]
     shown = [[token.decode(errors="replace") for token in tokens] for tokens in sentences]
     positions = [(n, position) for n, tokens in enumerate(shown) for position in range(len(tokens))]

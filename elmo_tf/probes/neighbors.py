@@ -12,6 +12,7 @@ import numpy as np
 from elmo_tf import engines, sources
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.word_vectors import iterate_word_vectors
+from elmo_tf.corpus.sentences import read_lines
 from elmo_tf.embedder import Embedder
 from elmo_tf.engines import Layers, Words, check_layers
 from elmo_tf.errors import InputError
@@ -49,7 +50,7 @@ def search(
 
     Args:
         source: the model, as for `elmo_tf.load`, or a `Source`.
-        text: a file, plain or compressed, with one sentence per line; the model's tokenizer splits them.
+        text: a file, plain or compressed, with one sentence per line, or FASTA; the model's tokenizer splits them.
         sentence: with `word` in it.
         word: a token of the sentence.
         layers: as for `encode`, except "all".
@@ -173,9 +174,9 @@ def _query(sentence: str | bytes, word: str | bytes, tokenizer: str) -> tuple[li
 
 def _lines(text: str | os.PathLike, tokenizer: str, word: bytes | None, progress: ProgressLine) -> Iterator[Line]:
     """Yields the lines of a text that have tokens, `word` among them if it is given."""
-    numbered = enumerate(numbered_lines.lines(text))
+    numbered = enumerate(read_lines(os.fspath(text), tokenizer))
     while group := list(itertools.islice(numbered, _LINES_AT_ONCE)):
-        split = tokenizers.split([line.text.encode() for _, line in group], tokenizer)
+        split = tokenizers.split([line.encode() for _, line in group], tokenizer)
         for (number, _), words in zip(group, split, strict=True):
             if progress.due():
                 progress.show(f"searching: {number:,} lines")

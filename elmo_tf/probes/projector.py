@@ -5,8 +5,8 @@ import os
 import numpy as np
 from tensorboard.plugins import projector
 
-from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.senses import SenseSentence, Use
+from elmo_tf.corpus.sentences import read_lines
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.probes import vectors
@@ -22,7 +22,7 @@ InSentence = tuple[list[str], Use]
 
 def sentences_with(text: str | os.PathLike, word: str, tokenizer: str) -> list[SenseSentence]:
     """Returns the distinct sentences of a text file, one per line, split by a tokenizer, with the uses of `word`."""
-    split = tokenizers.split([line.text.encode() for line in numbered_lines.lines(text)], tokenizer)
+    split = tokenizers.split([line.encode() for line in read_lines(os.fspath(text), tokenizer)], tokenizer)
     sentences = dict.fromkeys(tuple(token.decode() for token in tokens) for tokens in split)
     return [
         SenseSentence("", list(tokens), [Use(n, n + 1, word, "") for n, token in enumerate(tokens) if token == word])

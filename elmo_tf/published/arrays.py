@@ -99,13 +99,13 @@ class Source(NamedTuple):
     read: Callable[[str], np.ndarray]  # returns the array of that name
 
 
-def read_all(source: Source, expected: Shapes) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields every expected array with its name, float32, array by array, after comparing all names and shapes.
+def stored_names(source: Source, expected: Shapes) -> dict[str, str]:
+    """Returns the name in the source of each expected array, after comparing all names and shapes.
 
     The names of a single LSTM layer may lack its number.
 
     Raises:
-        InputError: naming the first array that is missing, unknown, of another shape, or not of finite floats.
+        InputError: naming the first array that is missing, unknown or of another shape.
     """
     path, stored = str(source.path), {_numbered(name): name for name in source.shapes}
     for name, shape in expected.items():
@@ -115,22 +115,32 @@ def read_all(source: Source, expected: Shapes) -> Iterator[tuple[str, np.ndarray
             raise InputError(path, f"{stored[name]} of shape {shape}", stored_shape)
     for name, shape in source.shapes.items():
         if _numbered(name) not in expected or stored[_numbered(name)] != name:
-            raise InputError(path, "only arrays that the options ask for", f"{name} {shape}")
+            raise InputError(path, f"the options ask for no array {name} {shape}")
+    return stored
+
+
+def read_all(source: Source, expected: Shapes) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields every expected array with its name, float32, array by array.
+
+    Raises:
+        InputError: as `stored_names`, before the first array is read, or naming one that is not of finite floats.
+    """
+    path, stored = str(source.path), stored_names(source, expected)
     for name in expected:
         values = source.read(stored[name])
         if values.dtype.kind != "f":
-            raise InputError(path, f"{stored[name]} of floats", values.dtype)
+            raise InputError(path, f"{stored[name]} has {values.dtype}, not floats")
         with np.errstate(over="ignore"):
             values = values.astype(np.float32, copy=False)
         if wrong := np.size(values) - np.count_nonzero(np.isfinite(values)):
-            raise InputError(path, f"{stored[name]} of finite numbers", f"{wrong} that are not")
+            raise InputError(path, f"{stored[name]} has numbers that are not finite: {wrong}")
         yield name, values
 
 
 def read_hdf5(path: str | os.PathLike, expected: Shapes) -> Iterator[tuple[str, np.ndarray]]:
     """Yields the arrays of an HDF5 file; raises `InputError` as `read_all`, or if it is missing or damaged."""
     if not pathlib.Path(path).is_file():
-        raise InputError(str(path), "an HDF5 file of weights", "no such file")
+        raise InputError(str(path), "no such file")
     with guarded("a whole HDF5 file", path), h5py.File(path) as file:
         yield from read_all(Source(path, _shapes(file), lambda name: file[name][()]), expected)
 
@@ -174,7 +184,7 @@ def guarded(expected: str, source: str | os.PathLike) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, InputError) or is_about_memory(error):
             raise
-        raise InputError(str(source), expected, reason(error)) from None
+        raise InputError(str(source), f"not {expected} ({reason(error)})") from None
 
 
 def _shapes(file: h5py.File) -> Shapes:

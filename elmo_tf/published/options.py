@@ -77,7 +77,7 @@ def parse_options(options: dict[str, Any], vocab_size: int | None = None, source
         problem = error.problem.replace("at most units", "at most lstm.dim")
         if error.found == "":
             raise InputError(source, f"{key}: {problem}") from None
-        raise InputError(source, f"{key} to be {problem}", error.found) from None
+        raise InputError(source, f"{key} to be {problem}" if key else problem, error.found) from None
 
 
 def _settings(options: dict[str, Any], vocab_size: int | None) -> dict:
@@ -130,7 +130,7 @@ def _value(option: _Option, given: dict[str, Any]) -> Any:
     value = given.get(option.key)
     if value is None:
         if option.default is _REQUIRED or (option.default is _RELEASED and option.key in given):
-            raise InputError(option.key, "null is not a value of it" if option.key in given else "missing")
+            raise InputError(option.key, "null is not allowed" if option.key in given else "missing")
         return option.default
     # `1 == True` in Python, but not in JSON.
     if option.allowed is not None and not any(

@@ -117,11 +117,8 @@ def check_order(vocabulary: Vocabulary, counts: list[int], source: str) -> None:
     covered, possible = sum(occurring[:half]), sum(sorted(occurring, reverse=True)[:half])
     if covered < 0.75 * possible:
         share, best = covered / sum(occurring), possible / sum(occurring)
-        raise InputError(
-            source,
-            "words by descending count, which sampling needs",
-            f"a first half that covers {share:.0%} of the corpus, where the most frequent half covers {best:.0%}",
-        )
+        shares = f"the first half covers {share:.0%} of the corpus, the most frequent half {best:.0%}"
+        raise InputError(source, f"its words are not in the order of their counts, which sampling needs: {shares}")
 
 
 def _lines(content: bytes, source: str) -> list[bytes]:
@@ -136,4 +133,4 @@ def _check_token(token: bytes, where: str) -> None:
     try:
         token.decode()
     except UnicodeDecodeError:
-        raise InputError(where, "UTF-8", repr(token)) from None
+        raise InputError(where, f"not UTF-8: {token!r}") from None

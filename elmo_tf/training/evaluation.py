@@ -188,5 +188,5 @@ def evaluate(
     Raises:
         InputError: if the memory is not sufficient.
     """
-    with memory_explained("batch_size", "fewer streams"):
+    with memory_explained("batch_size", "set fewer streams"):
         return Evaluator(bilm, strategy).parts(records, [None], batch_size, unroll_steps)[0]

@@ -1,5 +1,6 @@
 """Workdirs from published weights and from bilm-tf's checkpoints, and published files from workdirs."""
 
+import itertools
 import os
 import pathlib
 
@@ -10,8 +11,8 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, unreadable
 from elmo_tf.files import staging
 from elmo_tf.model.bilm import BiLM
+from elmo_tf.published import arrays
 from elmo_tf.published import weights as published_weights
-from elmo_tf.published.arrays import Source, guarded
 from elmo_tf.published.options import read_options
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.training import optimizer as optimizers
@@ -51,9 +52,10 @@ def import_checkpoint(
     if rows != len(words):
         raise InputError(str(vocab), f"{len(words)} words, but lm/softmax/W in the checkpoint has {rows} rows")
     config = read_options(options, vocab_size=rows)
+    arrays.stored_names(source, _expected_shapes(config.model, rows))  # before the network takes memory
     bilm = BiLM(config.model, rows)
     optimizer = optimizers.from_config(config.train, bilm)
-    with guarded(_WHOLE, prefix):
+    with arrays.guarded(_WHOLE, prefix):
         published_weights.assign(_with_our_order(source, lines), _targets(bilm, optimizer))
     return save_new(workdir, config, bilm, vocabulary=words, optimizer=optimizer, step=step)
 
@@ -91,22 +93,32 @@ def save_new(
     return open_workdir(workdir)
 
 
-def _open_checkpoint(prefix: str | os.PathLike) -> tuple[Source, int]:
+def _open_checkpoint(prefix: str | os.PathLike) -> tuple[arrays.Source, int]:
     """Returns the arrays of the network and the accumulators, and the step."""
     if not pathlib.Path(f"{prefix}.index").is_file():
         raise InputError(str(prefix), f"not the prefix of a checkpoint's files: there is no {prefix}.index")
     staging.check_for_tensorflow(prefix)
-    with guarded(_WHOLE, prefix):
+    with arrays.guarded(_WHOLE, prefix):
         reader = tf.train.load_checkpoint(os.fspath(prefix))
         shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
         if shapes.get("global_step") != ():
             raise InputError(str(prefix), "the checkpoint has no number global_step")
         step = int(reader.get_tensor("global_step"))
     shapes = {name: shape for name, shape in shapes.items() if name.startswith(_SCOPE)}
-    return Source(prefix, shapes, reader.get_tensor), step
+    return arrays.Source(prefix, shapes, reader.get_tensor), step
 
 
-def _with_our_order(source: Source, lines: list[int]) -> Source:
+def _expected_shapes(config: config_lib.ModelConfig, rows: int) -> arrays.Shapes:
+    """Returns the shapes of the weights and accumulators of a checkpoint whose softmax has `rows` words, by name."""
+    width = config.lstm.projection_dim
+    ours = arrays.shapes(config) | {"softmax/kernel": (rows, width), "softmax/bias": (rows,)}
+    shape_of: arrays.Shapes = {}
+    for name in itertools.starmap(arrays.published, ours.items()):
+        shape_of |= {name.checkpoint: name.shape, name.checkpoint + _SLOT: name.shape}
+    return shape_of
+
+
+def _with_our_order(source: arrays.Source, lines: list[int]) -> arrays.Source:
     """Returns the checkpoint with the softmax's first rows, those of the special tokens, in our order."""
 
     def read(name: str) -> np.ndarray:

@@ -28,7 +28,7 @@ from elmo_tf.workdir.folder import Workdir, update_config
 from elmo_tf.workdir.metrics_file import MetricsFile, MetricsLine, best, comparable
 
 # Settings to change when memory runs out.
-MEMORY_SETTINGS = ("train.batch_size, train.num_sampled, model.lstm.units", "smaller values")
+MEMORY_SETTINGS = ("train.batch_size, train.num_sampled, model.lstm.units", "set smaller values")
 
 _log = logging.getLogger("elmo_tf")
 

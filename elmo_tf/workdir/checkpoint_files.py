@@ -146,8 +146,9 @@ def _check_shapes(folder: pathlib.Path, stored: dict[str, list[int]], parts: Par
             # TensorFlow doubles dots in names.
             shape = stored.get(f"{part}/{name.replace('.', '..')}/.ATTRIBUTES/VARIABLE_VALUE")
             if shape != list(variable.shape):
-                expected = f"{part}/{name} of shape {tuple(variable.shape)}, by config.json and vocab.txt"
-                raise InputError(str(folder), expected, "none" if shape is None else f"shape {tuple(shape)}")
+                stored_shape = "missing" if shape is None else f"of shape {tuple(shape)}"
+                problem = f"{part}/{name} is {stored_shape}; config.json and vocab.txt ask for {tuple(variable.shape)}"
+                raise InputError(str(folder), problem)
 
 
 @contextlib.contextmanager

@@ -64,9 +64,9 @@ def test_comments_and_documents_without_words_are_left_out(tmp_path):
     [
         ("a 0 0 b -\n", "5 columns or more, after a line #begin document, found 'a 0 0 b -'", 1),
         ("#begin document (a);\na 0 0 b\n", "5 columns or more, ", 2),
-        ("#begin document (a);\na 0 0 b 1)\n", r"\(1 before 1\), found '1\)'", 2),
+        ("#begin document (a);\na 0 0 b 1)\n", r"the mention 1\) ends, but has not begun: '1\)'", 2),
         ("#begin document (a);\na 0 0 b x\n", r"mentions such as .*, found 'x'", 2),
-        ("#begin document (a);\na 0 0 b (1\n#end document\n", r"1\) before the document ends, found '\(1'", 2),
+        ("#begin document (a);\na 0 0 b (1\n#end document\n", r"the mention \(1 does not end in its document", 2),
         ("#begin document (a);\n#end document\n", "it has no document with words", None),
     ],
 )

@@ -46,8 +46,8 @@ def test_documents_without_clusters_may_be_text(tmp_path):
         ({"sentences": [[]]}, "its sentences have no words"),
         ({"speakers": [["a"], [], ["b", "b"]]}, "speakers, a name for each word, found"),
         ({"clusters": None}, "clusters to be array, found null"),
-        ({"clusters": [[[2, 4]]]}, r"mentions inside the 4 words of the document, found '\[2, 4\]'"),
-        ({"clusters": [[[1, 0]]]}, r"mentions inside the 4 words of the document, found '\[1, 0\]'"),
+        ({"clusters": [[[2, 4]]]}, r"a mention is not inside the 4 words of the document: \[2, 4\]"),
+        ({"clusters": [[[1, 0]]]}, r"a mention is not inside the 4 words of the document: \[1, 0\]"),
     ],
 )
 def test_wrong_lines_are_named(tmp_path, line, message):

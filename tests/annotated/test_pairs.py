@@ -89,8 +89,8 @@ def test_pairs_alone_need_no_label(tmp_path):
     ("line", "message"),
     [
         ("{'a'}", "not JSON: "),
-        (json.dumps(snli(sentence2=" ")), "words in sentence2, found ' '"),
-        (json.dumps(snli(sentence1=3)), "words in sentence1, found '3'"),
+        (json.dumps(snli(sentence2=" ")), "sentence2 has no words: ' '"),
+        (json.dumps(snli(sentence1=3)), "sentence1 has no words: 3"),
         (json.dumps(snli(gold_label=None)), "a label in gold_label, found 'None'"),
     ],
 )

@@ -136,7 +136,7 @@ def test_what_is_not_ours_is_refused(tmp_path, kind):
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     with (
-        pytest.raises(InputError, match=r"/a: expected a folder that can be made, found Not a directory$"),
+        pytest.raises(InputError, match=r"/a: the folder cannot be made \(Not a directory\)$"),
         claimed(tmp_path / "file" / "a"),
     ):
         pass

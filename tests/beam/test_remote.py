@@ -86,7 +86,7 @@ REFUSED = {
         r"flink_master: Beam would start its Java job server, .*; give the host:port",
     ),
     "SparkRunner": ([], "runner: Beam would start its Java job server, .*; add --spark_submit_uber_jar"),
-    "PortableRunner": ([], "job_endpoint: expected the address of a job service, found none"),
+    "PortableRunner": ([], "job_endpoint: give the address of a job service"),
 }
 
 

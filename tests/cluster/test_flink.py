@@ -131,7 +131,7 @@ BAD = {
         ["--flink_job_server_jar=/none.jar"],
         'the remote job failed: Unable to parse jar URL "/none.jar"',
     ),
-    "damaged": ([], "a.gz: expected an intact compressed file, found "),
+    "damaged": ([], "a.gz: cannot be decompressed "),
 }
 
 

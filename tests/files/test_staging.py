@@ -33,7 +33,7 @@ def test_a_folder_in_use_or_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=rf"^{tmp_path}: this folder exists and is not empty; name a new folder$"):
         staging.check_absent(tmp_path)
-    message = rf"^{tmp_path}/file/new: expected a folder that can be made, found Not a directory$"
+    message = rf"^{tmp_path}/file/new: the folder cannot be made \(Not a directory\)$"
     with pytest.raises(InputError, match=message), staging.new_folder(tmp_path / "file" / "new"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -4,14 +4,10 @@ import gc
 import weakref
 
 import tensorflow as tf
-from tensorflow.python.framework import ops
 
 import elmo_tf
+from tests.checks import gradients_kept
 from tests.helpers import MICRO, MICRO_CONFIG
-
-
-def kept() -> int:
-    return len(ops.gradient_registry._registry)
 
 
 def test_a_model_that_was_used_leaves_nothing_behind():
@@ -21,9 +17,9 @@ def test_a_model_that_was_used_leaves_nothing_behind():
         return weakref.ref(layer.bilm.char_cnn.embedding)
 
     use()
-    before, weight = kept(), use()
+    before, weight = gradients_kept(), use()
     gc.collect()
-    assert kept() == before
+    assert gradients_kept() == before
     assert weight() is None
 
 
@@ -31,5 +27,5 @@ def test_a_training_run_leaves_nothing_behind(records, tmp_path):
     runs = []
     for name in ("first", "second"):
         elmo_tf.train(MICRO_CONFIG, records.path, tmp_path / name, steps=1)
-        runs.append(kept())
+        runs.append(gradients_kept())
     assert runs[0] == runs[1]

@@ -15,6 +15,7 @@ ARCHITECTURES = {
     "no_highway_no_skip": {"n_highway": 0, "use_skip_connections": False},
     "one_layer_one_highway": {"n_layers": 1, "n_highway": 1},
     "three_layers_tanh": {"n_layers": 3, "activation": "tanh"},
+    "eight_layers": {"n_layers": 8},
     "no_lstm_projection": {"dim": 8},
     "no_token_projection": {"projection_dim": 18},
     "tight_clips": {"cell_clip": 0.2, "proj_clip": 0.1},

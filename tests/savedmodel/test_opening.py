@@ -71,7 +71,7 @@ def test_an_unknown_file_is_named_on_request(copy):
     [
         (MemoryError("none"), "^none$"),
         (tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"), "^OOM"),
-        (ValueError("a\n  b"), "^/.*: expected an intact SavedModel, found a b$"),
+        (ValueError("a\n  b"), "^/.*: the SavedModel is damaged: a b$"),
     ],
 )
 def test_what_tensorflow_says_of_damage_is_one_line_and_too_little_memory_is_none(
@@ -87,7 +87,7 @@ def test_what_tensorflow_says_of_damage_is_one_line_and_too_little_memory_is_non
 
 def test_damage_that_only_tensorflow_notices_is_reported_with_the_folder(copy):
     flip(copy / "variables/variables.index")
-    with pytest.raises(InputError, match=rf"^{copy}: expected an intact SavedModel, found "):
+    with pytest.raises(InputError, match=rf"^{copy}: the SavedModel is damaged: "):
         elmo_tf.load(copy)
 
 

@@ -85,7 +85,7 @@ def test_a_model_that_fails_its_verification_leaves_nothing_behind(tmp_path, mon
         ("new", {"gamma": float("nan")}, r"^gamma: expected a finite number, found nan$"),
         ("new", {"gamma": 1e39}, r"^gamma: expected a finite number, found 1e\+39$"),
         ("new", {"tokenizer": "Unicode"}, r"^tokenizer: expected one of whitespace, .*, found 'Unicode'$"),
-        ("file/new", {}, r"^\S+/file/new/\S+: expected a folder that can be made, found Not a directory$"),
+        ("file/new", {}, r"^\S+/file/new/\S+: the folder cannot be made \(Not a directory\)$"),
     ],
 )
 def test_what_cannot_be_exported_is_refused_and_leaves_nothing_behind(tmp_path, output, options, message):

@@ -14,7 +14,7 @@ from elmo_tf.tasks import answers
 from elmo_tf.tasks.answers import Found, Task, best_spans
 from elmo_tf.tasks.prediction import Predictor
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
-from tests.tasks.small import EXAMPLES, asked, built, recipe_of
+from tests.tasks.small import EXAMPLES, asked, recipe_of
 
 PARAGRAPH = "Anna (born in 1990) sat in\u00a0New York."
 SYSTEM = Task(Task.recipes["small"])
@@ -143,13 +143,3 @@ def test_long_paragraphs_are_scored_but_not_trained_on(monkeypatch, caplog):
 def test_a_program_asks_with_two_texts(item):
     with pytest.raises(InputError, match=r"^sentences: expected .*a paragraph and a question.*, found "):
         SYSTEM.example_of(item)
-
-
-@pytest.mark.slow
-def test_a_paragraph_of_5000_tokens_is_answered():
-    system, network, _ = built("answers")
-    long = SYSTEM.example_of(("Anna sat in New York. " * 834, "Who sat?"))
-    assert len(long.paragraph.words) > 5000
-    found, _ = Predictor(system, network).predict([long, EXAMPLES["answers"][0]])
-    assert 0 <= found.first <= found.last < len(long.paragraph.words)
-    assert 0 < found.probability < 1

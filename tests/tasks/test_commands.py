@@ -108,48 +108,6 @@ FRAMES = """1 anna saw boris ||| B-A0 B-V B-A1
 3 the cat that slept saw anna ||| B-A0 I-A0 B-R-A0 B-V O O
 4 the cat that slept saw anna ||| B-A0 I-A0 I-A0 I-A0 B-V B-A1
 """
-DOCUMENTS = [
-    {"doc_key": "GUM_news_1", "sentences": [["Anna", "Smith"], ["She", "slept"]], "clusters": [[[0, 1], [2, 2]]]},
-    {"sentences": [["Boris", "sat"], ["He", "slept"], ["The", "end"]], "clusters": [[[0, 0], [2, 2]]]},
-] * 3
-TEXT = "Mr. Smith sat.\nShe slept."
-# Labelled data; a file to predict; the same in a program.
-FILES = {
-    "roles": (FRAMES, "1 anna slept |||\n0 go , anna |||\n", [(["anna", "slept"], 1), (["go", ",", "anna"], 0)]),
-    "answers": (
-        json.dumps({"data": [{"paragraphs": [{"context": PARAGRAPH, "qas": QUESTIONS}]}]}),
-        "\n".join(json.dumps({"paragraph": PARAGRAPH, "question": one["question"]}) for one in QUESTIONS),
-        [(PARAGRAPH, one["question"]) for one in QUESTIONS],
-    ),
-    "coreference": ("\n".join(map(json.dumps, DOCUMENTS)), TEXT, [TEXT]),
-}
-
-
-@pytest.mark.slow  # The test above has the commands, test_systems.py the networks.
-@pytest.mark.parametrize("task", FILES)
-def test_other_systems_are_trained_evaluated_and_used(task, tmp_path, capsys, loaded_once):
-    labelled, text, items = FILES[task]
-    (tmp_path / "data").write_text(labelled)
-    (tmp_path / "text").write_text(text)
-    # A score above 0 takes the spans of coreference some steps.
-    more = ["--set", "fit.epochs=8", "--set", "fit.learning_rate=0.05"] if task == "coreference" else []
-    results = train(capsys, task, tmp_path / "data", tmp_path / "run", *more)
-    assert (results["task"], results["metric"]) == (task, systems.system_class(task).metric)
-    workdir = ["--workdir", tmp_path / "run"]
-    (evaluation,) = run(capsys, task, "evaluate", *workdir, "--data", tmp_path / "data")
-    assert evaluation["examples"] == results["train_examples"]
-    assert {name: evaluation[name] for name in results["dev"]} == pytest.approx(results["dev"], abs=1e-4)
-    # Labels may be there, too.
-    assert len(run(capsys, task, "predict", *workdir, "--input", tmp_path / "data")) == results["train_examples"]
-    exported = main(["task", task, "export", *map(str, workdir), "--output", str(tmp_path / "served")])
-    captured = capsys.readouterr()
-    if task == "coreference":
-        message = "coreference: TensorFlow alone cannot run this system: its spans are chosen in Python"
-        assert exported == 1 and message in captured.err
-    else:
-        assert (exported, captured.out) == (0, f"{tmp_path / 'served' / '1'}\n")
-    found = run(capsys, task, "predict", *workdir, "--input", tmp_path / "text")
-    assert trained.load(str(tmp_path / "run"), task).predict(items) == found
 
 
 def test_the_list_has_a_line_for_each_system(capsys):
@@ -180,5 +138,5 @@ def test_the_distinct_sentences_of_a_tasks_files_are_printed(data, tmp_path, cap
     assert printed("entailment", tmp_path / "pairs") == ["a man sleeps", "he dreams", "a man rests"]
     (tmp_path / "frames").write_text(FRAMES)
     assert printed("roles", tmp_path / "frames") == ["anna saw boris", "boris slept", "the cat that slept saw anna"]
-    (tmp_path / "squad").write_text(FILES["answers"][0])
+    (tmp_path / "squad").write_text(json.dumps({"data": [{"paragraphs": [{"context": PARAGRAPH, "qas": QUESTIONS}]}]}))
     assert printed("answers", tmp_path / "squad")[1] == "Where ?"

@@ -6,17 +6,13 @@ import pathlib
 import subprocess
 import sys
 
-import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from elmo_tf import CRF, ELMo
 from elmo_tf.annotated import squad
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import verification
 from elmo_tf.tasks.trained import Trained
-from tests import checks
 from tests.helpers import MICRO, slow
 from tests.tasks.small import built, recipe_of
 
@@ -149,16 +145,3 @@ def test_what_tensorflow_alone_cannot_run_is_refused_and_nothing_is_left(tmp_pat
     ):
         Trained(system, network).export(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_a_model_of_ones_own_with_the_layer_is_exported_by_keras(tmp_path):
-    tokens = keras.Input((None,), dtype="string", name="tokens")
-    vectors = keras.layers.Concatenate()(ELMo(MICRO, 2)(tokens))
-    scores = keras.layers.Dense(3)(vectors)
-    model = keras.Model(tokens, [scores, CRF(["O", "B-X", "I-X"])(scores, decode=True)])
-    model.export(tmp_path / "model", verbose=False)
-    words = padded(SENTENCES)
-    loaded = tf.saved_model.load(str(tmp_path / "model"))
-    for value, wanted in zip(loaded.serve(tf.constant(words)), model(tf.constant(words)), strict=True):
-        np.testing.assert_allclose(value, wanted, **checks.TOLERANCE)

@@ -52,7 +52,7 @@ def test_a_file_is_read_back_as_it_was_written(end):
         (b"<S>\n</S>\n<UNK>\na b\n", "v, line 4: expected a word without white space, found b'a b'"),
         (b"<S>\n</S>\n<UNK>\na\t3\n", "v, line 4: expected a word without white space"),
         (b"<S>\n</S>\n<UNK>\n\nb\n", "v, line 4: expected a word without white space, found b''"),
-        (b"<S>\n</S>\n<UNK>\na\n\xe9\n", "v, line 5: expected UTF-8"),
+        (b"<S>\n</S>\n<UNK>\na\n\xe9\n", "v, line 5: not UTF-8"),
     ],
 )
 def test_an_unusable_file_is_refused_with_its_line(content, message):
@@ -81,7 +81,7 @@ def test_order_by_count_passes_and_the_reverse_is_refused():
     vocabulary.check_order(words, marks + counts, "v")
     swapped = [count for pair in zip(counts[1::2], counts[::2], strict=True) for count in pair]
     vocabulary.check_order(words, marks + swapped, "v")  # nearly in order, as of another corpus
-    with pytest.raises(InputError, match=r"^v: expected words by descending count"):
+    with pytest.raises(InputError, match=r"^v: its words are not in the order of their counts"):
         vocabulary.check_order(words, marks + counts[::-1], "v")
     # Not judged by a handful of words.
     words = vocabulary.Vocabulary([*SPECIAL, *(f"w{number}".encode() for number in range(19))])

@@ -4,8 +4,8 @@ import sys
 
 import tensorflow as tf
 
-from benchmarks import several_workers
 from elmo_tf import cli
+from tests.training import local_cluster
 
 _GPUS = [tf.config.PhysicalDevice(f"/physical_device:GPU:{number}", "GPU") for number in range(3)]
 
@@ -15,7 +15,7 @@ def pretend() -> None:
     real = tf.config.list_physical_devices
     tf.config.list_physical_devices = lambda kind=None: _GPUS if kind == "GPU" else real(kind)
     real_logical = tf.config.list_logical_devices
-    tf.config.set_visible_devices = lambda devices, _kind: several_workers.use_cpus(len(devices))
+    tf.config.set_visible_devices = lambda devices, _kind: local_cluster.use_cpus(len(devices))
     tf.config.list_logical_devices = lambda kind=None: real_logical("CPU" if kind == "GPU" else kind)
 
 

@@ -2,21 +2,19 @@
 
 import dataclasses
 import json
-import logging
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import api, cli
-from elmo_tf.config import Config
+from elmo_tf import api
 from elmo_tf.errors import InputError
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.records.windows import Windows
 from elmo_tf.training import devices, loop
 from elmo_tf.training.evaluation import evaluate
-from elmo_tf.workdir import checkpoints, metrics_file
+from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import Workdir
 from tests import checks, float64
 from tests.conftest import SENTENCES
@@ -57,25 +55,6 @@ def test_the_unknown_rate_is_the_share_of_unk_among_all_that_is_predicted(tmp_pa
     records = write_records(tmp_path / "data", sentences, ["the", "cat"])
     result = evaluate(checks.randomize(BiLM(MICRO, 5)), records, 2, 4)
     assert (result.tokens, result.words, result.unknown_rate) == (11, 8, 4 / 11)
-
-
-@pytest.mark.slow
-def test_evaluate_prints_the_last_figure_of_train(records, tmp_path, caplog, capsys):
-    train = dataclasses.replace(MICRO_CONFIG.train, batch_size=3)
-    with caplog.at_level(logging.INFO, "elmo_tf"):
-        loop.train(Config(MICRO, train), records.path, tmp_path / "w", records.path, steps=2)
-    last = metrics_file.evaluations(tmp_path / "w" / "metrics.jsonl")[-1].perplexity
-    shown = capsys.readouterr().err.splitlines()[-1]
-    assert shown.startswith(f"step 2: held-out perplexity {last:.1f} (forward ")
-    assert "3 streams of 5 tokens per window" in shown
-    caplog.clear()
-    with caplog.at_level(logging.INFO, "elmo_tf"):
-        assert cli.main(["evaluate", "--workdir", str(tmp_path / "w"), "--data", str(records.path)]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["streams"] == 3
-    assert found["perplexity"] == pytest.approx(last, rel=1e-6)
-    assert shown in caplog.text
-    assert found["tokens"] == found["words"] + len(SENTENCES) == records.info.tokens + records.info.sentences
 
 
 def test_numbers_below_the_least_are_refused(records, workdir, tmp_path):

@@ -15,7 +15,6 @@ from elmo_tf.model.bilm import BiLM
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training import heldout, loop
 from elmo_tf.training.evaluation import Evaluator
-from elmo_tf.training.finetuning import finetune
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.metrics_file import HeldoutLine
 from tests import checks
@@ -107,10 +106,3 @@ def test_a_run_that_ended_before_its_first_evaluation_makes_it_when_it_resumes(r
     assert evaluated(parts) == [(4, 40, False), (8, 40, False), (8, 128, True)]
     assert parts.metrics.read_bytes() == whole.metrics.read_bytes()
     assert_same(everything(parts), everything(whole))
-
-
-@pytest.mark.slow
-def test_a_model_to_finetune_is_evaluated_before_its_first_step(workdir, records, tmp_path):
-    assignments = ["train.checkpoint_steps=2", "train.eval_tokens=40"]
-    tuned = finetune(workdir.path, records.path, tmp_path / "tuned", assignments, records.path, steps=4)
-    assert evaluated(tuned) == [(0, 40, False), (2, 40, False), (4, 40, False), (4, 128, True)]

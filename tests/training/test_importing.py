@@ -159,6 +159,12 @@ def test_bad_checkpoints_are_refused_by_name_and_leave_nothing(spoil, words, par
     assert all(word in message for word in [*words, str(parts[2])]), message
 
 
+def test_shapes_are_compared_before_a_network_is_made(parts, tmp_path, monkeypatch):
+    monkeypatch.setattr(importing, "BiLM", lambda *_: pytest.fail("made"))
+    parts[0]["lstm"]["dim"] = 200_000
+    assert "lstm_cell/kernel of shape (16, 800000), found (16, 96)" in message_of(parts, tmp_path / "workdir")
+
+
 def test_a_vocabulary_of_another_length_than_the_softmax_or_the_options_is_refused(parts, tmp_path):
     rows, vocab = len(parts[1]["lm/softmax/b"]), tmp_path / "longer.txt"
     vocab.write_bytes(parts[4].read_bytes() + b"more\n")

@@ -20,7 +20,7 @@ from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir, open_workdir
 from tests.conftest import SENTENCES
-from tests.helpers import MICRO, MICRO_CONFIG, slow, two_cpus
+from tests.helpers import MICRO_CONFIG, slow
 
 
 def with_train(**changes) -> Config:
@@ -160,17 +160,3 @@ def test_training_stops_when_the_heldout_perplexity_gets_no_better(records, tmp_
     assert checkpoints.latest(workdir).name == "step-00000006"
     with pytest.raises(InputError, match=r"^train.patience: it needs a held-out text"):
         loop.train(config, records.path, tmp_path / "w")
-
-
-@pytest.mark.slow
-def test_two_replicas_resume_bit_for_bit_as_well(records, tmp_path):
-    one_layer = dataclasses.replace(MICRO, lstm=dataclasses.replace(MICRO.lstm, num_layers=1))
-    config = dataclasses.replace(MICRO_CONFIG, model=one_layer)
-
-    def train(name, steps):
-        strategy = two_cpus()
-        return loop.train(config, records.path, tmp_path / name, steps=steps, strategy=strategy)
-
-    whole = train("whole", 6)
-    train("parts", 2)
-    assert_same(everything(whole), everything(train("parts", 6)))

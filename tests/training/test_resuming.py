@@ -100,20 +100,6 @@ def test_a_position_in_a_string_of_json_is_read(copy):
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_with_twice_the_replicas_and_ends_after_as_many_epochs(records, tmp_path):
-    config = with_train(epochs=2)
-    loop.train(config, records.path, tmp_path / "w", steps=13)
-    workdir = loop.train(config, records.path, tmp_path / "w", strategy=two_cpus())
-    # 128 tokens an epoch: 13 steps of 10 are 1.016 epochs, and the rest are 6.3 steps of 20.
-    steps = [line["step"] for line in losses(workdir.path)]
-    assert steps == list(range(1, 13 + 7 + 1))
-    with np.load(checkpoints.latest(workdir) / "states.npz") as states:
-        assert {len(values) for values in states.values()} == {4}
-    again = loop.train(config, records.path, tmp_path / "w", strategy=two_cpus())
-    assert checkpoints.latest(again).name == "step-00000020"
-
-
-@pytest.mark.slow
 def test_a_run_of_two_replicas_goes_on_with_one_that_has_all_their_streams_as_if_it_always_had(
     records, tmp_path, caplog
 ):

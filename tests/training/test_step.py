@@ -47,16 +47,6 @@ def test_two_replicas_of_half_the_batch_do_what_one_does_with_the_whole(records)
         np.testing.assert_allclose(value, expected, **checks.TOLERANCE)
 
 
-@pytest.mark.slow
-def test_replicas_keep_the_same_weights_when_dropout_and_negatives_differ(records):
-    config = dataclasses.replace(EXACT, batch_size=2, num_sampled=4, dropout_rate=0.5)
-    made = trainer(records, config, two_cpus())
-    run(made, windows(records, 4))
-    for variable in made.variables:
-        first, second = (copy.numpy() for copy in made.strategy.experimental_local_results(variable))
-        np.testing.assert_array_equal(first, second)
-
-
 def test_losses_are_the_references_and_the_state_is_carried_from_window_to_window(records):
     made = trainer(records, dataclasses.replace(EXACT, learning_rate=1e-30))  # the weights stay what they are
     data = windows(records, 4, count=3)

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks import several_workers
 from elmo_tf import cli
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
@@ -26,20 +25,12 @@ from elmo_tf.workdir import checkpoints, metrics_file
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks
 from tests.helpers import MICRO_CONFIG
-from tests.training import commands
+from tests.training import commands, local_cluster
 
 STEPS = 30
 ENDS_SECONDS = 60  # within which the others end when one has died
 # Nothing random, so that the replicas' draws do not matter; half of the batch for each worker.
 EXACT = {"num_sampled": 0, "dropout_rate": 0.0, "log_steps": 2, "checkpoint_steps": 6, "eval_tokens": 40}
-
-
-def with_a_chief():
-    """Returns `TF_CONFIG` of a chief and of a worker beside it."""
-    hosts = json.loads(several_workers.environments(2)[0]["TF_CONFIG"])["cluster"]["worker"]
-    cluster = {"chief": hosts[:1], "worker": hosts[1:]}
-    tasks = ({"cluster": cluster, "task": {"type": job, "index": 0}} for job in cluster)
-    return [{"TF_CONFIG": json.dumps(task)} for task in tasks]
 
 
 def wait_for_line(line, log, process):
@@ -79,7 +70,7 @@ class Pair:
         self.workdir = folder / "workdir"
         self._logs = [folder / "log0", folder / "log1"]
         self.started = []
-        for index, environment in enumerate(environments or several_workers.environments(2)):
+        for index, environment in enumerate(environments or local_cluster.environments(2)):
             command = [*commands.arguments(records, self.workdir, **EXACT | changes), "--steps", str(steps), *options]
             command += ["--heldout", str(records.path)]
             self.started.append(commands.start(command, self._logs[index], module=module, **environment))
@@ -134,20 +125,8 @@ def test_two_workers_have_the_losses_of_one_process_with_the_whole_batch(togethe
 
 
 @pytest.mark.slow
-def test_when_the_chief_is_killed_the_worker_beside_it_says_so_and_ends(records, tmp_path):
-    with Pair(records, tmp_path, environments=with_a_chief()) as pair:
-        pair.wait_for_steps(8)
-        pair.started[0].kill()
-        assert pair.started[1].wait(timeout=ENDS_SECONDS) == 1, pair.logs
-    chief, other = pair.logs
-    assert "training: step 0 to" in chief
-    assert_another_ended(other, 1)
-    assert "training: step" not in other
-
-
-@pytest.mark.slow
 def test_a_worker_that_waits_for_another_to_start_can_be_stopped(records, tmp_path):
-    environment, log = several_workers.environments(2)[1], tmp_path / "log"
+    environment, log = local_cluster.environments(2)[1], tmp_path / "log"
     (tmp_path / "w").mkdir()
     process = commands.start(commands.arguments(records, tmp_path / "w"), log, **environment)
     try:
@@ -223,7 +202,7 @@ def test_what_is_gathered_of_many_workers_has_their_order(tmp_path):
     (tmp_path / "gather.py").write_text(GATHER)
     logs = [tmp_path / f"log{index}" for index in range(12)]
     # As strings, 10 comes before 2.
-    settings = several_workers.environments(len(logs))
+    settings = local_cluster.environments(len(logs))
     started = [
         commands.start([], log, module="gather", PYTHONPATH=f"{commands.ROOT}:{tmp_path}", **environment)
         for log, environment in zip(logs, settings, strict=True)
@@ -292,7 +271,7 @@ workers.from_environment()
 
 def joining(log, limit):
     """Starts the first of two workers; returns it when it is joining the second, which is there but never joins."""
-    environment = several_workers.environments(2)[0]
+    environment = local_cluster.environments(2)[0]
     _, other = json.loads(environment["TF_CONFIG"])["cluster"]["worker"]
     with workers._listening(int(other.rpartition(":")[2])), log.open("w") as file:
         command = [sys.executable, "-c", JOIN]
@@ -386,7 +365,7 @@ def test_a_chief_is_the_first_and_workers_come_after_it(cluster, task, place):
 
 
 def test_workers_that_do_not_start_or_cannot_listen_are_named(monkeypatch, caplog):
-    environment = several_workers.environments(2)[0]["TF_CONFIG"]
+    environment = local_cluster.environments(2)[0]["TF_CONFIG"]
     first, second = json.loads(environment)["cluster"]["worker"]
     monkeypatch.setenv("TF_CONFIG", environment)
     monkeypatch.setattr(workers, "_MEET_SECONDS", 0)

@@ -22,7 +22,6 @@ from elmo_tf.workdir import checkpoint_files, checkpoints
 from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 from tests.helpers import MICRO, MICRO_CONFIG
-from tests.training.commands import losses
 from tests.training.test_loop import with_train
 
 FILES = ("manifest.json", "progress.json", "states.npz", "variables.data-00000-of-00001", "variables.index")
@@ -197,34 +196,6 @@ def test_the_best_by_heldout_perplexity_is_kept_beside_the_newest(records, tmp_p
     workdir = loop.train(config, records.path, tmp_path / "w", heldout=records.path, steps=5)
     assert names(workdir) == ["step-00000002", "step-00000005"]
     assert checkpoints.restore(workdir, "best")[1].step == 2
-
-
-@pytest.mark.slow
-def test_a_full_disk_does_not_end_training(small_disk, records, monkeypatch, caplog, capfd):
-    config = with_train(checkpoint_steps=2, log_steps=1)
-    workdir = loop.train(config, records.path, small_disk / "w", steps=2)
-    filler = small_disk / "filler"
-    free = shutil.disk_usage(small_disk).free
-    filler.write_bytes(bytes(free - 60_000))  # room for lines of metrics and TensorBoard, not for a checkpoint
-    real, seen = checkpoints.store, []
-
-    def store(workdir, snapshot, evaluations):
-        if snapshot.progress.step == 6:
-            filler.unlink()
-        try:
-            return real(workdir, snapshot, evaluations)
-        finally:
-            seen.append((snapshot.progress.step, names(workdir)))
-
-    monkeypatch.setattr(checkpoints, "store", store)
-    with caplog.at_level(logging.WARNING, "elmo_tf"):
-        loop.train(config, records.path, workdir.path, steps=6)
-    assert seen == [(4, ["step-00000002"]), (6, ["step-00000002", "step-00000006"])]
-    assert "the checkpoint of step 4 cannot be written" in caplog.text
-    assert "the newest is of step 2; training continues" in caplog.text
-    for name in names(workdir):
-        checkpoint_files.check(workdir.path / "checkpoints" / name)
-    assert [step["step"] for step in losses(workdir.path)] == [1, 2, 3, 4, 5, 6]
 
 
 def test_what_is_renamed_is_on_the_disk_before(trained, tmp_path, monkeypatch):

@@ -72,8 +72,8 @@ OUT_OF_MEMORY = {
     ids=OUT_OF_MEMORY,
 )
 def test_errors_about_memory_become_one_plain_line(allocate):
-    message = r"^batch_size: expected fewer streams, found too little memory: .*(OOM|allocate|bad_alloc).*$"
-    with pytest.raises(InputError, match=message) as caught, memory_explained("batch_size", "fewer streams"):
+    message = r"^batch_size: too little memory; set fewer streams \(.*(OOM|allocate|bad_alloc).*\)$"
+    with pytest.raises(InputError, match=message) as caught, memory_explained("batch_size", "set fewer streams"):
         allocate()
     assert not any(word in str(caught.value) for word in ("{{", "\n", "/job:", "[Op:"))
 
@@ -104,7 +104,7 @@ def test_train_and_evaluate_name_the_settings_that_help(records, workdir, tmp_pa
     assert cli.main(train) == 1
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("elmo-tf: error: --set train.batch_size, --set train.num_sampled, --set model.lstm.units: ")
-    assert last.endswith("found too little memory: OOM when allocating tensor with shape[2560,793471]")
+    assert last.endswith("too little memory; set smaller values (OOM when allocating tensor with shape[2560,793471])")
     assert cli.main(["evaluate", "--data", str(records.path), "--workdir", str(workdir.path)]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith("elmo-tf: error: --batch-size: expected fewer streams, found too little memory: OOM when")
+    assert last.startswith("elmo-tf: error: --batch-size: too little memory; set fewer streams (OOM when")

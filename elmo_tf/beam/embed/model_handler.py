@@ -117,13 +117,13 @@ def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
         graphs = (name.partition("/") for name in files)
         newest = assets.newest_of(version for version, _, name in graphs if name == contract.GRAPH_FILE)
         if newest is None:
-            raise InputError(savedmodel, f"a folder with {contract.GRAPH_FILE}", "none")
+            raise InputError(savedmodel, f"no {contract.GRAPH_FILE} in this folder")
         files = {name.removeprefix(f"{newest}/"): path for name, path in files.items() if name.startswith(f"{newest}/")}
         source = folder + newest
     for name, path in files.items():
         # Anyone who can write to a store can choose names.
         if name.startswith("/") or ".." in pathlib.PurePosixPath(name).parts:
-            raise InputError(savedmodel, "files in the model's folder", f"one outside: {path}")
+            raise InputError(savedmodel, f"a file outside the model's folder: {path}")
     with tempfile.TemporaryDirectory(prefix="elmo-tf-") as copy:
         for name, path in files.items():
             target = pathlib.Path(copy, name)

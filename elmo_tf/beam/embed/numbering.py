@@ -96,7 +96,7 @@ class NumberLines(failures.TaskFn):
         _check_different(np.concatenate([checksums for _, checksums in in_order]))
         if not tokens.sum():
             applied = report.describe_irregular(report.irregular([irregular], rules(self._settings)), in_lines=False)
-            raise InputError("input", "text", f"no words; {applied}")
+            raise InputError("input", f"it has no words; {applied}")
         yield Numbered(np.cumsum(lines) - lines, lines, tokens, dict(sources), dict(irregular))
 
 

@@ -1,6 +1,6 @@
 """Scores of pairs of spans: which earlier span a span refers to."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -81,26 +81,13 @@ class AntecedentScores(Tracked, keras.layers.Layer):
         columns = tf.maximum(tf.minimum(self.most, spans - 1), 1)
         facts = self._facts(inputs)
         seed = next_seeds(self._seeds, self.dropout_rate, training)[0]
-
-        def block(first, after, vectors, early, late, *weights):
-            tables, (product, features, *others) = weights[: len(self._tables)], weights[len(self._tables) :]
-            begin = tf.maximum(first - self.most, 0)
-            seeds = two_seeds(seed, first)
-            pairs = vectors[first:after, None] * vectors[None, begin:after]
-            known = dropped(self._features(tables, facts, first, after, begin), self.dropout_rate, seeds[0])
-            sums = tf.tensordot(pairs, product, 1) + tf.tensordot(known, features, 1)
-            sums += late[first:after, None] + early[None, begin:after]
-            pair_scores = score(sums, ScoreWeights(product, *others), self.dropout_rate, seeds[1])
-            # Picks each span's candidates from the block's columns, the nearest first.
-            candidates = tf.range(first, after)[:, None] - 1 - tf.range(columns)[None] - begin
-            return tf.gather(pair_scores, tf.maximum(candidates, 0), batch_dims=1)
-
         weights = ScoreWeights(*self._score_weights)
         parts = (self._dim,) * 3 + (len(self._tables) * self.feature_dim,)
         of_late, of_early, product, features = tf.split(tf.convert_to_tensor(weights.first), parts)
         sums = [tf.matmul(vectors, of_early), tf.matmul(vectors, of_late)]
         tensors = [vectors, *sums, *self._tables, product, features, *weights[1:]]
-        pair_scores = in_blocks(block, tensors, spans, _BLOCK)
+        scorer = _PairScorer(self.most, self.num_genres, self.speakers, self.dropout_rate)
+        pair_scores = in_blocks(scorer, (facts, seed, columns), tensors, spans, _BLOCK)
         antecedents = tf.range(spans)[:, None] - 1 - tf.range(columns)[None]
         exists = antecedents >= 0
         antecedents = tf.maximum(antecedents, 0)
@@ -132,6 +119,30 @@ class AntecedentScores(Tracked, keras.layers.Layer):
                     names = tf.fill(tf.shape(names), "")
                 facts["speakers"] = tf.unique(tf.gather_nd(names, inputs["places"]))[1]
         return facts
+
+
+class _PairScorer(NamedTuple):
+    """The scores of a block of spans with their candidates, without tensors; the fields are those of the layer."""
+
+    most: int
+    num_genres: int
+    speakers: bool
+    dropout_rate: float
+
+    def __call__(self, first, after, constants, vectors, early, late, *weights):
+        facts, seed, columns = constants
+        num_tables = len(weights) - len(ScoreWeights._fields) - 1
+        tables, (product, features, *others) = weights[:num_tables], weights[num_tables:]
+        begin = tf.maximum(first - self.most, 0)
+        seeds = two_seeds(seed, first)
+        pairs = vectors[first:after, None] * vectors[None, begin:after]
+        known = dropped(self._features(tables, facts, first, after, begin), self.dropout_rate, seeds[0])
+        sums = tf.tensordot(pairs, product, 1) + tf.tensordot(known, features, 1)
+        sums += late[first:after, None] + early[None, begin:after]
+        pair_scores = score(sums, ScoreWeights(product, *others), self.dropout_rate, seeds[1])
+        # Picks each span's candidates from the block's columns, the nearest first.
+        candidates = tf.range(first, after)[:, None] - 1 - tf.range(columns)[None] - begin
+        return tf.gather(pair_scores, tf.maximum(candidates, 0), batch_dims=1)
 
     def _features(
         self, tables: tuple, facts: dict[str, tf.Tensor], first: tf.Tensor, after: tf.Tensor, begin: tf.Tensor

@@ -187,5 +187,5 @@ def test_a_model_that_a_worker_cannot_load_does_not_cost_what_is_done(savedmodel
     checksums.write(model)
     text = sentences.Settings("whitespace", sentences.SENTENCE)
     settings = embed_task.Settings(text, str(model), "all", embed_task.Layout((3, 16), "float32"), 99, None)
-    with pytest.raises(stores.ReadError, match=r"^cannot load the model: expected an intact SavedModel, "):
+    with pytest.raises(stores.ReadError, match=r"^cannot load the model: the SavedModel is damaged: "):
         settings.load()

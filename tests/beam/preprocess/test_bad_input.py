@@ -15,12 +15,12 @@ TEXT = {"a.txt": b"a b b\nc\n"}
 @pytest.mark.parametrize(
     ("files", "options", "message"),
     [
-        (BLANK, ["--heldout={new}/heldout", "--shards=3"], "input: expected text, found no words"),
+        (BLANK, ["--heldout={new}/heldout", "--shards=3"], "input: it has no words"),
         (TEXT, ["--vocab={words}"], r"/.*vocab\.txt.*line 5: the word b'a' is already in line 4"),
         (TEXT, ["--min-count=3"], "min_count: expected at most 2, .* found 3"),
         (TEXT, ["--heldout={new}", "--heldout-fraction=1e-9"], "heldout_fraction: .* found none of 2 sentences held"),
         (TEXT, ["--heldout={new}", "--heldout-fraction=0.999999"], "heldout_fraction: .* of 2 sentences left"),
-        (TEXT, ["--runner=PortableRunner"], "job_endpoint: expected the address of a job service, found none"),
+        (TEXT, ["--runner=PortableRunner"], "job_endpoint: give the address of a job service"),
         (TEXT, ["--heldout={new}/../output"], "heldout: expected a folder that neither contains the output nor is"),
         (TEXT, ["--heldout={new}/../output/heldout"], "heldout: expected a folder that neither contains the output"),
         (TEXT, ["--heldout={new}/.."], "/.*: already exists, and is not an unfinished output"),

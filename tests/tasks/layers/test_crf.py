@@ -10,7 +10,7 @@ import tensorflow as tf
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.layers.crf import CRF
 from tests import checks
-from tests.helpers import slow, two_cpus
+from tests.helpers import slow
 
 SCORES = np.random.default_rng(0).normal(size=(4, 4, 3)).astype(np.float32)
 LABELS = np.array([[0, 2, 1, 1], [2, 0, -1, -1], [1, -1, -1, -1], [-1, -1, -1, -1]])
@@ -202,23 +202,6 @@ def test_a_saved_model_is_evaluated_and_trained_further_as_it_is(tmp_path):
     assert (before.num_labels, before.boundaries) == (3, False)
     assert again.min() == -1
     np.testing.assert_array_equal(again, best.predict(WORDS, verbose=0))
-
-
-@pytest.mark.slow
-def test_two_replicas_train_as_one_and_half_precision_nearly_so():
-    def losses(policy="float32", strategy=None) -> list[float]:
-        keras.config.set_dtype_policy(policy)
-        try:
-            with (strategy or tf.distribute.get_strategy()).scope():
-                model, _, _ = tagger()
-            assert model.output.dtype == "float32"
-            return model.fit(WORDS, TARGETS, epochs=3, verbose=0, shuffle=False).history["loss"]
-        finally:
-            keras.config.set_dtype_policy("float32")
-
-    one = losses()
-    np.testing.assert_allclose(losses(strategy=two_cpus()), one, rtol=1e-5)
-    np.testing.assert_allclose(losses("mixed_bfloat16"), one, rtol=0.05)
 
 
 def test_wrong_use_is_named():

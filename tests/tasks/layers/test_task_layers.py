@@ -12,7 +12,6 @@ from elmo_tf.tasks.layers.token_layers import Spelling, WordEmbedding
 from elmo_tf.tasks.token_vectors import padded, word_table
 from elmo_tf.text import char_ids
 from tests import checks
-from tests.helpers import run_python
 from tests.tasks import toy
 
 TOKENS = tf.constant([["Anna", "", "naïve", ""], ["x" * 60, "anna", "", ""]])
@@ -35,17 +34,6 @@ def test_words_have_their_vectors_and_all_others_one():
     assert (again.words, again.lower, again.dim) == (layer.words, True, 2)
     layer.set_vectors(np.array([[1, 2]]), zero_unknown=True)
     np.testing.assert_array_equal(layer.vectors, [[0, 0], [1, 2], [3, 4], [7, 8]])
-
-
-@pytest.mark.slow
-def test_lower_case_does_not_depend_on_the_language_of_the_user():
-    program = """
-import tensorflow as tf
-from elmo_tf.tasks.layers.token_layers import WordEmbedding
-layer = WordEmbedding(["istanbul", "öl"], 2, lower=True)
-print((layer(tf.constant([["ISTANBUL", "ÖL"]])).numpy()[0] == layer.vectors.numpy()[1:]).all())
-"""
-    assert run_python("-c", program, env={"LC_ALL": "tr_TR.UTF-8"}).stdout.split() == ["True"]
 
 
 def test_a_word_with_half_a_surrogate_pair_as_json_may_have_it_gets_a_vector():

@@ -81,7 +81,10 @@ def test_each_sentence_is_computed_once():
 
 @pytest.mark.parametrize("options", [{"trainable_bilm": True}, {"boundaries": True}])
 def test_only_a_frozen_bilm_without_boundaries_can_remember(options):
-    with pytest.raises(InputError, match=r"^sentences: expected a layer with .*, found trainable_bilm="):
+    with pytest.raises(
+        InputError,
+        match=r"^sentences: only a layer with a frozen biLM, .*, can remember them; this one has trainable_bilm=",
+    ):
         ELMo(MICRO, **options).remember(SENTENCES)
 
 
@@ -100,5 +103,5 @@ def test_a_disk_without_room_is_an_error_before_anything_is_stored(layer, tmp_pa
 
     monkeypatch.setattr(cached_layers, "_IN_MEMORY", 0)
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
-    with pytest.raises(InputError, match=rf"^{tmp_path}: expected a disk with [0-9,]+ bytes .*, found No space left"):
+    with pytest.raises(InputError, match=rf"^{tmp_path}: no room for [0-9,]+ bytes, .* \(No space left"):
         layer.remember(SENTENCES, tmp_path)

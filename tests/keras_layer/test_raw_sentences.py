@@ -44,24 +44,6 @@ def test_boundaries_and_batches_without_a_token(savedmodel, layer):
     assert np.asarray(found._keras_mask).tolist() == [[True] * 4, [True, True, False, False]]
 
 
-@pytest.mark.slow
-def test_a_functional_model_is_the_same_after_saving_and_loading(layer, tmp_path):
-    sentences = keras.Input((), dtype="string")
-    vectors = layer(sentences)
-    assert vectors.shape == (None, None, 16)
-    pooled = elmo_tf.SequencePooling(["mean"])(vectors)
-    model = keras.Model(sentences, keras.layers.Dense(2)(pooled))
-    expected = model.predict(tf.constant(TEXT), verbose=0)
-    assert np.isfinite(expected).all()
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert loaded.layers[1].tokenizer == "whitespace"
-    np.testing.assert_allclose(loaded.predict(tf.constant(TEXT), verbose=0), expected, **checks.TOLERANCE)
-    # The mean is over real tokens: padding is masked.
-    alone = model.predict(tf.constant(TEXT[3:]), verbose=0)
-    np.testing.assert_allclose(alone, expected[3:], **checks.TOLERANCE)
-
-
 def test_what_the_layer_does_not_take_is_named(savedmodel, layer):
     with pytest.raises(InputError, match=r"expected sentences, strings \(batch,\), or .*, found string \(1, 2"):
         layer(tf.constant([["a", "b"]]))

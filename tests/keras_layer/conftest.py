@@ -3,7 +3,7 @@
 import pytest
 
 import elmo_tf
-from tests.elmo.sentences import TOKENS
+from tests.keras_layer.sentences import TOKENS
 
 
 @pytest.fixture(scope="session")

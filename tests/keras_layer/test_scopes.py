@@ -8,8 +8,8 @@ import tensorflow as tf
 import elmo_tf
 from elmo_tf.model.bilm import BiLM
 from tests import checks
-from tests.elmo.sentences import SENTENCES, TOKENS
 from tests.helpers import MICRO, MICRO_NUMBERS, batch_char_ids, slow, two_cpus
+from tests.keras_layer.sentences import SENTENCES, TOKENS
 
 
 class Inside(keras.layers.Layer):

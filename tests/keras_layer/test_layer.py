@@ -15,8 +15,8 @@ from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.reference import scalar_mix
 from elmo_tf.savedmodel import checksums
 from tests import checks, float64
-from tests.elmo.sentences import LENGTHS, MASK, SENTENCES, TOKENS
 from tests.helpers import MICRO, batch_char_ids
+from tests.keras_layer.sentences import LENGTHS, MASK, SENTENCES, TOKENS
 
 
 def expected_layers(savedmodel, sentence: list[bytes]) -> np.ndarray:
@@ -190,7 +190,8 @@ def test_a_layer_made_frozen_has_nothing_to_train(trainable_bilm):
 
 
 def test_the_layer_is_made_from_its_own_configuration():
-    layer = elmo_tf.ELMo(MICRO, num_mixes=2, mix=[1, 2, 3], penalty=0.5, boundaries=True, gamma=2.0, name="e")
+    options = {"num_mixes": 2, "mix": [1, 2, 3], "penalty": 0.5, "boundaries": True, "gamma": 2.0}
+    layer = elmo_tf.ELMo(MICRO, tokenizer="whitespace", name="e", **options)
     again = elmo_tf.ELMo.from_config(layer.get_config())
     assert again.get_config() == layer.get_config()
     assert isinstance(again.bilm, PackedBiLM)

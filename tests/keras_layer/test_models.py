@@ -9,8 +9,8 @@ import tensorflow as tf
 
 import elmo_tf
 from tests import checks
-from tests.elmo.sentences import LABELS, MASK, ONE_LAYER, TOKENS
 from tests.helpers import slow, two_cpus
+from tests.keras_layer.sentences import LABELS, MASK, ONE_LAYER, TOKENS
 
 
 def test_the_frozen_network_stays_frozen_when_its_model_is_thawed(savedmodel):
@@ -72,20 +72,6 @@ def test_padding_does_not_reach_the_layers_above(savedmodel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trainable", [False, True])
-def test_two_layers_in_one_model_keep_apart(savedmodel, tmp_path, trainable):
-    inputs = keras.Input((None,), dtype="string")
-    source = savedmodel.bilm if trainable else savedmodel.path
-    layers = [elmo_tf.ELMo(source, mix=number, trainable_bilm=trainable) for number in (0, 2)]
-    lstms = [keras.layers.LSTM(2)(layer(inputs)) for layer in layers]
-    model = keras.Model(inputs, lstms)
-    model.save(tmp_path / "two.keras")
-    again = keras.models.load_model(tmp_path / "two.keras")
-    for one, same in zip(model(tf.constant(TOKENS)), again(tf.constant(TOKENS)), strict=True):
-        np.testing.assert_array_equal(one, same)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"trainable_bilm": True}, {}])
 def test_two_replicas_take_the_step_of_one(options):
     def trained(strategy):
@@ -107,16 +93,3 @@ def test_two_replicas_take_the_step_of_one(options):
     one, two = trained(tf.distribute.get_strategy()), trained(two_cpus())
     for single, mirrored in zip(one.trainable_weights, two.trainable_weights, strict=True):
         np.testing.assert_allclose(np.array(mirrored), np.array(single), **checks.TOLERANCE, err_msg=single.path)
-
-
-@pytest.mark.slow
-def test_replicas_drop_out(savedmodel, plain_vectors):
-    strategy = two_cpus()
-    with strategy.scope():
-        layer = elmo_tf.ELMo(savedmodel.path, dropout_rate=0.5)
-    for training in (False, True):
-        run = tf.function(lambda training=training: layer(tf.constant(TOKENS), training=training))
-        for vectors in strategy.experimental_local_results(strategy.run(run)):
-            kept = vectors.numpy() != 0
-            np.testing.assert_allclose(vectors[kept], plain_vectors[kept] * (1 + training), **checks.TOLERANCE)
-            assert np.all(kept[MASK]) != training

@@ -9,8 +9,8 @@ import elmo_tf
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.layers.token_layers import Spelling, WordEmbedding
 from tests import checks
-from tests.elmo.sentences import LENGTHS, SENTENCES, TOKENS
 from tests.helpers import batch_char_ids, slow
+from tests.keras_layer.sentences import LENGTHS, SENTENCES, TOKENS
 
 TEXT = [["a", "naïve", "bank"], ["river"]]
 PADDED = [["a", "naïve", "bank"], ["river", "", ""]]
