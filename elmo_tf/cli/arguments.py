@@ -19,7 +19,7 @@ class Parser(argparse.ArgumentParser):
     It names an unknown option before it asks for a missing one.
     """
 
-    def parse_known_args(self, args=None, namespace=None):
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         options = () if self._subparsers else itertools.takewhile(lambda word: word != "--", args or ())
         for option in (word.partition("=")[0] for word in options if word.startswith("--") and " " not in word):
             if option not in self._option_string_actions:

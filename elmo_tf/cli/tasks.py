@@ -145,7 +145,8 @@ def _predict(arguments: argparse.Namespace) -> None:
     tokenizer = getattr(arguments, "tokenizer", None)
     with rereadable(arguments.path) as path:
         if tokenizer:
-            answers = system.predict(list(filter(str.strip, read_lines(path, tokenizer))), tokenizer)
+            sentences = [line for line in read_lines(str(path), tokenizer) if line.strip()]
+            answers = system.predict(sentences, tokenizer)
         else:
             answers = system.predict_examples(system.system.read_unlabelled(path))
         if getattr(arguments, "format", "json") == "conll":
