@@ -34,6 +34,8 @@ class Network:
 
 @dataclasses.dataclass(frozen=True)
 class EntailmentRecipe(Recipe):
+    """The settings that all systems share, and ESIM's."""
+
     network: Network = Network()
 
 
@@ -80,8 +82,8 @@ class Task(Classifier):
         inputs = {name: keras.Input((None,), dtype="string", name=name) for name in self.token_inputs}
         encoded = []
         for tokens in inputs.values():
-            known = vectors(tokens)
-            encoded.append(known.above(encoder(known.below)))
+            embedded = vectors(tokens)
+            encoded.append(embedded.above(encoder(embedded.below)))
         pooled = []
         for own_side, other_side in (encoded, encoded[::-1]):
             # Each token attends to the other sentence: softmax(X Y^T) Y.

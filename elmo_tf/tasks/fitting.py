@@ -68,6 +68,7 @@ def fit(
 
 
 def optimizer(recipe: Fit) -> keras.optimizers.Optimizer:
+    """Returns Keras's optimizer of a recipe, Adam or Adadelta, with its clipping and its average of the weights."""
     options = {
         "learning_rate": recipe.learning_rate,
         "epsilon": recipe.epsilon,
