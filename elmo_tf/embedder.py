@@ -1,6 +1,5 @@
 """Vectors of sentences: what programs, Beam's workers, the probes and the command line use."""
 
-import contextlib
 import dataclasses
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,9 +55,7 @@ class Embedder:
         self._batch_tokens, self._arguments = batch_tokens, (source, batch_tokens, num_threads, engine)
         self._may_change = engine is None and self.engine == "numpy"
         self._lock = threading.Lock()  # several threads may change the engine
-        if num_threads is not None:
-            _share_machine(num_threads)
-        self._engine = engines.make(source, self.engine)
+        self._engine = engines.make(source, self.engine, num_threads)
 
     def __reduce__(self) -> tuple:
         # Another process reads the model again: its weights would take longer to send than to read.
@@ -253,13 +250,3 @@ def _reporter(progress: Progress) -> Callable[[int, int], None] | None:
     if isinstance(progress, bool):
         return bar("texts") if progress else None
     return progress
-
-
-def _share_machine(num_threads: int) -> None:
-    """Sets how many threads TensorFlow computes with, and that it takes a GPU's memory as needed."""
-    import tensorflow as tf  # noqa: PLC0415 - NumPy computes without it
-
-    with contextlib.suppress(RuntimeError):  # raised once TensorFlow has computed
-        for gpu in tf.config.list_physical_devices("GPU"):
-            tf.config.experimental.set_memory_growth(gpu, True)
-        tf.config.threading.set_intra_op_parallelism_threads(num_threads)

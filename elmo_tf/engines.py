@@ -124,13 +124,18 @@ def first(source: Source, given: Name | None, num_threads: int | None) -> Name:
     return given
 
 
-def make(source: Source, name: Name) -> Engine:
-    """Returns the engine of this name for a source; raises `InputError` if a file is damaged."""
+def make(source: Source, name: Name, num_threads: int | None = None) -> Engine:
+    """Returns the engine of this name for a source; raises `InputError` if a file is damaged.
+
+    `num_threads` is as for `Embedder`.
+    """
     if name == "numpy":
         return NumpyEngine(source)
     extras.check_keras_backend()
     from elmo_tf import tensorflow_engine  # noqa: PLC0415 - it imports TensorFlow
 
+    if num_threads is not None:
+        tensorflow_engine.share_machine(num_threads)
     return tensorflow_engine.new(source)
 
 

@@ -16,7 +16,7 @@ from elmo_tf.model.cached_layers import CachedLayers
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.scalar_mix import Mix, MixConfig
 from elmo_tf.model.scopes import outside_scopes
-from elmo_tf.model.token_inputs import TokenMask, lengths, to_tensor
+from elmo_tf.model.token_inputs import TokenMask, check_tokens, distinct_sentences, expected_tokens, lengths, to_tensor
 from elmo_tf.model.tracking import Tracked
 from elmo_tf.savedmodel import graph_checks
 from elmo_tf.text import in_graph, tokenizers
@@ -217,11 +217,6 @@ class ELMo(Tracked, keras.layers.Layer):
     def _max_chars(self) -> int:
         return self.bilm.config.char_cnn.max_chars_per_token
 
-    @property
-    def _expected(self) -> str:
-        strings = "strings (batch, time)" if self.tokenizer is None else "sentences, strings (batch,),"
-        return f"{strings} or integers (batch, time, {self._max_chars})"
-
     def _layers_of(self, inputs):
         if not tf.executing_eagerly() or tf.distribute.has_strategy():
             return self._computed(inputs)
@@ -240,28 +235,11 @@ class ELMo(Tracked, keras.layers.Layer):
             return self.cached_layers(inputs)
         self._check(inputs)
         # Repeated sentences of a batch, such as the paragraph of several questions, are computed once.
-        with tf.device("CPU"):
-            # A token may contain any byte, so only its length says where it ends.
-            sizes = tf.strings.reduce_join(tf.strings.as_string(tf.strings.length(inputs)), 1, separator=" ")
-            firsts, numbers = in_graph.distinct(tf.strings.join([sizes, tf.strings.reduce_join(inputs, 1)], "\n"))
-            chosen = tf.gather(inputs, firsts)
-        return tf.gather(self._layers_of(chosen), numbers)
+        sentences, numbers = distinct_sentences(inputs)
+        return tf.gather(self._layers_of(sentences), numbers)
 
     def _check(self, inputs: tf.Tensor | keras.KerasTensor) -> None:
-        dtype, shape = keras.backend.standardize_dtype(inputs.dtype), tuple(inputs.shape)
-        strings = dtype == "string" and len(shape) == (2 if self.tokenizer is None else 1)
-        ids = dtype.startswith(("int", "uint")) and len(shape) == 3 and shape[2] in (None, self._max_chars)
-        if strings or ids:
-            return
-        given = f"{dtype} {shape}"
-        if dtype == "string" and not shape:
-            given += "; put a single sentence into a list"
-        elif dtype == "string" and len(shape) == 1:
-            given += "; a layer with tokenizer='whitespace' takes sentences"
-        elif "float" in dtype:
-            single_shape = "(None,)" if self.tokenizer is None else "()"
-            given += f"; a Sequential model has to begin with keras.Input({single_shape}, dtype='string')"
-        raise InputError("inputs", self._expected, given)
+        check_tokens(inputs, self._max_chars, self.tokenizer)
 
     def _of_shape_alone(self, inputs: tf.Tensor) -> tf.Tensor | list[tf.Tensor]:
         """Returns vectors of the right shape for float inputs, in a graph that raises when it runs.
@@ -269,7 +247,7 @@ class ELMo(Tracked, keras.layers.Layer):
         Keras builds a loaded model from the shapes of its inputs, and assumes float32. If this raised while tracing,
         Keras would not restore the weights of the model's other layers.
         """
-        message = f"inputs: expected {self._expected}, found {inputs.dtype.name}"
+        message = f"inputs: expected {expected_tokens(self._max_chars, self.tokenizer)}, found {inputs.dtype.name}"
         mask, dim = self.token_mask(inputs), 2 * self.bilm.config.lstm.projection_dim
         with tf.control_dependencies([tf.debugging.Assert(False, [message])]):
             vectors = tf.zeros(tf.concat([tf.shape(mask), [dim]], 0), self.compute_dtype)

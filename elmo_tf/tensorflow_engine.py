@@ -1,5 +1,6 @@
 """An `engines.Engine` that computes in TensorFlow: a SavedModel's own graph, or a graph around the network."""
 
+import contextlib
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -23,6 +24,17 @@ Words = Sequence[bytes]  # the tokens of a sentence
 _STRINGS, _LENGTHS = tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)
 # Tokens (batch, max_length) and their numbers (batch,) to the outputs `layers` and `elmo`.
 _Embed = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
+
+
+def share_machine(num_threads: int) -> None:
+    """Sets how many threads TensorFlow computes with, and that it takes a GPU's memory as needed.
+
+    Once TensorFlow has computed, its settings stay as they are.
+    """
+    with contextlib.suppress(RuntimeError):  # raised once TensorFlow has computed
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, True)
+        tf.config.threading.set_intra_op_parallelism_threads(num_threads)
 
 
 def new(source: sources.Source) -> "TensorFlowEngine":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import elmo_tf
-from elmo_tf import embedder, engines, sources
+from elmo_tf import embedder, engines, sources, tensorflow_engine
 from elmo_tf.errors import InputError
 from tests import checks
 from tests.helpers import run_python, slow
@@ -101,7 +101,7 @@ def test_a_savedmodel_needs_tensorflow(savedmodel):
 
 
 def test_threads_for_tensorflow_ask_for_tensorflow(monkeypatch):
-    monkeypatch.setattr(embedder, "_share_machine", lambda num_threads: None)
+    monkeypatch.setattr(tensorflow_engine, "share_machine", lambda num_threads: None)
     assert embedder.Embedder(sources.find("english"), num_threads=1).engine == "tensorflow"
 
 

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from elmo_tf.errors import InputError
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text import in_graph
 from elmo_tf.text.tokenizers import to_bytes
@@ -43,6 +44,39 @@ def _have_strings(values: list | tuple) -> bool:
     """Whether nested lists contain strings or `None`, or nothing at all."""
     leaves = keras.tree.flatten(values)
     return not leaves or any(leaf is None or isinstance(leaf, str | bytes) for leaf in leaves)
+
+
+def expected_tokens(max_chars_per_token: int, tokenizer: str | None) -> str:
+    """Returns what a layer takes, for its errors; arguments as for `to_tensor`."""
+    strings = "strings (batch, time)" if tokenizer is None else "sentences, strings (batch,),"
+    return f"{strings} or integers (batch, time, {max_chars_per_token})"
+
+
+def check_tokens(inputs: tf.Tensor | keras.KerasTensor, max_chars_per_token: int, tokenizer: str | None) -> None:
+    """Raises `InputError` unless dtype and shape are those of tokens; arguments as for `to_tensor`."""
+    dtype, shape = keras.backend.standardize_dtype(inputs.dtype), tuple(inputs.shape)
+    strings = dtype == "string" and len(shape) == (2 if tokenizer is None else 1)
+    ids = dtype.startswith(("int", "uint")) and len(shape) == 3 and shape[2] in (None, max_chars_per_token)
+    if strings or ids:
+        return
+    given = f"{dtype} {shape}"
+    if dtype == "string" and not shape:
+        given += "; put a single sentence into a list"
+    elif dtype == "string" and len(shape) == 1:
+        given += "; a layer with tokenizer='whitespace' takes sentences"
+    elif "float" in dtype:
+        single_shape = "(None,)" if tokenizer is None else "()"
+        given += f"; a Sequential model has to begin with keras.Input({single_shape}, dtype='string')"
+    raise InputError("inputs", expected_tokens(max_chars_per_token, tokenizer), given)
+
+
+def distinct_sentences(tokens: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the distinct rows of tokens, string `(batch, time)`, and the number of each row among them."""
+    with tf.device("CPU"):
+        # A token may contain any byte, so only its length says where it ends.
+        sizes = tf.strings.reduce_join(tf.strings.as_string(tf.strings.length(tokens)), 1, separator=" ")
+        firsts, numbers = in_graph.distinct(tf.strings.join([sizes, tf.strings.reduce_join(tokens, 1)], "\n"))
+        return tf.gather(tokens, firsts), numbers
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
