@@ -1,15 +1,13 @@
 """From files to a trained system in a workdir: what `elmo-tf task NAME train` does."""
 
-import contextlib
 import dataclasses
 import hashlib
 import logging
 import math
 import os
 import pathlib
-import re
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
@@ -20,10 +18,10 @@ from elmo_tf import sources
 from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
-from elmo_tf.files import json_file, lock
+from elmo_tf.files import json_file
 from elmo_tf.model.cached_layers import CachedLayers
 from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.tasks import fitting, systems, trained
+from elmo_tf.tasks import fitting, run_folder, systems, trained
 from elmo_tf.tasks.prediction import Predictor
 from elmo_tf.tasks.recipe import Recipe, chosen
 from elmo_tf.tasks.system import Example, System
@@ -138,8 +136,8 @@ class _Runs:
             "data": self._given,
             "checksums": self._checksums,
         }
-        _check(folder, config)
-        with _locked(folder):
+        run_folder.check(folder, config)
+        with run_folder.locked(folder):
             if not (folder / trained.CONFIG).exists():
                 trained.write_json(folder / trained.CONFIG, config)
             if (folder / trained.SCORES).exists():
@@ -158,8 +156,8 @@ class _Runs:
     def train_several(self, recipe: Recipe, folder: pathlib.Path, seeds: int) -> dict[str, Any]:
         """Trains a system for each seed in a folder of its own and returns their combined results."""
         results = {}
-        _check_several(folder)
-        with _locked(folder):
+        run_folder.check_several(folder)
+        with run_folder.locked(folder):
             for seed in range(recipe.fit.seed, recipe.fit.seed + seeds):
                 seeded = dataclasses.replace(recipe, fit=dataclasses.replace(recipe.fit, seed=seed))
                 results[f"seed_{seed}"] = self.train(seeded, folder / f"seed_{seed}")
@@ -215,52 +213,6 @@ def _checksum(pieces: Iterable[bytes]) -> str:
 
 def _bytes(value: Any) -> bytes:
     return repr(value).encode("utf-8", "surrogatepass")
-
-
-@contextlib.contextmanager
-def _locked(folder: pathlib.Path) -> Iterator[None]:
-    """Makes a folder and locks it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(str(folder), f"cannot be made ({error.strerror})") from None
-    with lock.locked(folder):
-        yield
-
-
-def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
-    """Checks that a folder is empty or has an earlier state of the same run."""
-    path = folder / trained.CONFIG
-    if not path.exists():
-        if _names(folder):
-            raise InputError(str(folder), "has files that are not of a run; choose a new folder")
-        return
-    wanted, stored = _flat(config), _flat(json_file.read(path, dict[str, Any]))
-    for name, value in wanted.items():
-        # Files may have moved: their checksums count.
-        if stored.get(name) == value or (name.startswith(("data.", "reading.")) and name != "data.fraction"):
-            continue
-        raise InputError(str(folder), f"has a run with another {name} ({stored.get(name)}); choose a new folder")
-
-
-def _check_several(folder: pathlib.Path) -> None:
-    """Checks that a folder is empty or has only the runs of several seeds."""
-    names = _names(folder)
-    runs = {name for name in names if re.fullmatch(r"seed_\d+", name)}
-    if names - runs - {trained.SCORES} or (trained.SCORES in names and not runs):
-        raise InputError(str(folder), "has files that are not of a run with several seeds; choose a new folder")
-
-
-def _names(folder: pathlib.Path) -> set[str]:
-    """Returns the names in a folder, without locks and half-written files, which begin with a dot."""
-    return {path.name for path in folder.iterdir() if path.name[0] != "."} if folder.is_dir() else set()
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
-    return flat
 
 
 def _combined(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
