@@ -19,12 +19,13 @@ import re
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.published import weights as published_weights
-from elmo_tf.published.arrays import Source
+from elmo_tf.published.arrays import Names, Source
 from elmo_tf.published.options import parse_options
 from elmo_tf.records.windows import Window
 from elmo_tf.training.step import Trainer
@@ -85,7 +86,9 @@ def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
     strategy = tf.distribute.MirroredStrategy(["CPU:0"])
     trainer = Trainer(strategy, trace.config.train, lambda: BiLM(trace.config.model, trace.vocab_size))
     names = published_weights.names(trainer.bilm)
-    published_weights.assign(trace.variables("init"), {name.checkpoint: (name.variable, name.shape) for name in names})
+    published_weights.assign(
+        trace.variables("init"), {name.checkpoint: (variable, name.shape) for variable, name in names}
+    )
     weights, accumulators = (_expected(trace.variables(kind), names) for kind in ("final", "accum"))
     rows = []
     for step in range(trace.num_steps):
@@ -97,17 +100,18 @@ def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
     return rows, {
         "max_loss_difference": float(np.abs(losses[:, :3] - losses[:, 3:]).max()),
         "max_gradient_norm_relative": float(np.abs(norms[:, 1] / norms[:, 0] - 1).max()),
-        "max_weight_relative": _worst(weights, [name.variable.value for name in names]),
+        "max_weight_relative": _worst(weights, [variable.value for variable, _ in names]),
         "max_accumulator_relative": _worst(accumulators, trainer.optimizer.slots["accumulators"]),
         "max_state_difference": float(max(np.abs(theirs - ours).max() for theirs, ours in found)),
     }
 
 
-def _expected(source: Source, names: list[published_weights.Names]) -> list[tf.Variable]:
+def _expected(source: Source, names: list[tuple[keras.Variable, Names]]) -> list[tf.Variable]:
     """Returns the arrays of `source` in the network's order and shapes, checked as weights are."""
-    arrays = [tf.Variable(tf.zeros(name.variable.shape)) for name in names]
-    published_weights.assign(source, {n.checkpoint: (array, n.shape) for n, array in zip(names, arrays, strict=True)})
-    return arrays
+    values = [tf.Variable(tf.zeros(variable.shape)) for variable, _ in names]
+    targets = {name.checkpoint: (value, name.shape) for (_, name), value in zip(names, values, strict=True)}
+    published_weights.assign(source, targets)
+    return values
 
 
 def _worst(expected: list[tf.Variable], found: list[tf.Variable]) -> float:

@@ -29,20 +29,17 @@ def _types(config_class: type) -> dict[str, Any]:
     return {field.name: field.type for field in dataclasses.fields(config_class)}
 
 
-def _converted(name: str, value: Any, kind: Any) -> Any:
-    """Returns `value` as the type of a field; JSON has no tuples and may write 3.0 as 3."""
-    value = value.item() if hasattr(value, "item") else value  # a NumPy number
-    if isinstance(value, int | float) and not abs(value) <= sys.float_info.max:  # or NaN
-        raise InputError(name, "a finite number", value)
-    return json_file.convert(value, kind, name)
-
-
 class Checked:
     """Base of dataclasses whose fields are checked against their types, `msgspec.Meta` included, on construction."""
 
     def __post_init__(self) -> None:
         for name, kind in _types(type(self)).items():
-            object.__setattr__(self, name, _converted(name, getattr(self, name), kind))
+            value = getattr(self, name)
+            value = value.item() if hasattr(value, "item") else value  # a NumPy number
+            if isinstance(value, int | float) and not abs(value) <= sys.float_info.max:  # or NaN
+                raise InputError(name, "a finite number", value)
+            # JSON has no tuples and may write 3.0 as 3.
+            object.__setattr__(self, name, json_file.convert(value, kind, name))
 
     def _require(self, name: str, holds: bool, expected: str) -> None:
         if not holds:
@@ -308,11 +305,8 @@ def _built(values: Any, config_class: Any, prefix: str) -> Any:
     for name, value in values.items():
         if name not in types:
             raise InputError(_WHOLE, _unknown(prefix + name, keys(config_class, prefix)))
-        kind = types[name]
-        if dataclasses.is_dataclass(kind):
-            arguments[name] = _built(value, kind, f"{prefix}{name}.")
-        else:
-            arguments[name] = _converted(prefix + name, value, kind)
+        is_section = dataclasses.is_dataclass(types[name])
+        arguments[name] = _built(value, types[name], f"{prefix}{name}.") if is_section else value
     try:
         return config_class(**arguments)
     except InputError as error:

@@ -5,7 +5,7 @@ import itertools
 import os
 import pathlib
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import h5py
 import keras
@@ -23,18 +23,9 @@ from elmo_tf.published.options import read_options, write_options
 from elmo_tf.text.vocabulary import Vocabulary
 
 
-class Names(NamedTuple):
-    """A variable's published names and shape."""
-
-    variable: keras.Variable
-    hdf5: str | None  # None: not in that file
-    checkpoint: str
-    shape: tuple[int, ...]
-
-
-def names(bilm: BiLM) -> list[Names]:
-    """Returns the published names and shapes of the network's variables, in the order of `bilm.trainable_variables`."""
-    return [Names(v, *arrays.published(name, tuple(v.shape))) for name, v in relative_names(bilm).items()]
+def names(bilm: BiLM) -> list[tuple[keras.Variable, arrays.Names]]:
+    """Returns the network's variables, in the order of `bilm.trainable_variables`, with their published names."""
+    return [(v, arrays.published(name, tuple(v.shape))) for name, v in relative_names(bilm).items()]
 
 
 # Variable and expected shape, by name.
@@ -89,9 +80,9 @@ def dump(bilm: BiLM, output: str | os.PathLike, vocabulary: Vocabulary | None = 
     with new_folder(output) as folder:
         write_options(bilm.config, folder / OPTIONS_FILE)
         with h5py.File(folder / WEIGHTS_FILE, "w") as file:
-            for name in names(bilm):
+            for variable, name in names(bilm):
                 if name.hdf5 is not None:
-                    values = keras.ops.convert_to_numpy(name.variable)
+                    values = keras.ops.convert_to_numpy(variable)
                     file.create_dataset(name.hdf5, data=values.reshape(name.shape), dtype="float32")
         if vocabulary is not None:
             (folder / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())

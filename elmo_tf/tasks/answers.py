@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from elmo_tf.annotated import squad
 from elmo_tf.annotated.squad import Question
-from elmo_tf.config import Positive, Rate
+from elmo_tf.config import Checked, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
@@ -34,7 +34,7 @@ _log = logging.getLogger("elmo_tf")
 
 
 @dataclasses.dataclass(frozen=True)
-class Network:
+class Network(Checked):
     """Bidirectional attention, then self-attention."""
 
     units: Positive = 90  # of each GRU in each direction, and half the width of the dense layers [P]

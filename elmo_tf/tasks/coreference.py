@@ -17,7 +17,7 @@ import tensorflow as tf
 from elmo_tf.annotated import conll2012, coref_jsonlines
 from elmo_tf.annotated.conll2012 import Document, Mention
 from elmo_tf.annotated.numbered_lines import filled_lines, first_line, lines, require_some
-from elmo_tf.config import AboveZero, Positive, Rate
+from elmo_tf.config import AboveZero, Checked, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.documents import clusters_of, cut, mention_rows, window
 from elmo_tf.tasks.layers.antecedents import NONE, AntecedentScores
@@ -30,7 +30,7 @@ from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, joined, padded
 
 
 @dataclasses.dataclass(frozen=True)
-class Network:
+class Network(Checked):
     """The span ranking system; numbers are [C]'s."""
 
     units: Positive = 200  # of the LSTM in each direction

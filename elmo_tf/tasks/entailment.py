@@ -13,7 +13,7 @@ import keras
 
 from elmo_tf.annotated import pairs
 from elmo_tf.annotated.pairs import Pair
-from elmo_tf.config import NotNegative, Positive, Rate
+from elmo_tf.config import Checked, NotNegative, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.model.sequence_pooling import SequencePooling
 from elmo_tf.tasks.bilstm import BiLSTM
@@ -24,7 +24,7 @@ from elmo_tf.tasks.token_vectors import TokenVectors
 
 
 @dataclasses.dataclass(frozen=True)
-class Network:
+class Network(Checked):
     """ESIM, the sequence model."""
 
     units: Positive = 300  # of each LSTM in each direction, and of the dense layers [P]

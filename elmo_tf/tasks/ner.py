@@ -16,7 +16,7 @@ from elmo_tf import extras
 from elmo_tf.annotated import columns, named_rows, numbered_lines, tag_jsonlines, tag_schemes
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.reading_options import Reading
-from elmo_tf.config import Positive, Rate
+from elmo_tf.config import Checked, Positive, Rate
 from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.layers.crf import CRF, viterbi
@@ -30,7 +30,7 @@ with extras.required():
 
 
 @dataclasses.dataclass(frozen=True)
-class Network:
+class Network(Checked):
     """The biLSTM-CRF, and which column it learns."""
 
     units: Positive = 200  # of the first biLSTM, in each direction [P]

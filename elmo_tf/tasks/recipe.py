@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from elmo_tf import config as config_lib
-from elmo_tf.config import AboveZero, Count, NotNegative, Positive, Rate
+from elmo_tf.config import AboveZero, Checked, Count, NotNegative, Positive, Rate
 from elmo_tf.errors import InputError
 
 Widths = tuple[Positive, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Words:
+class Words(Checked):
     """Word vectors, from a file or learned."""
 
     dim: Positive = 50  # of a vector; ignored if vectors come from a file
@@ -26,7 +26,7 @@ class Words:
 
 
 @dataclasses.dataclass(frozen=True)
-class Spelling:
+class Spelling(Checked):
     """The system's own small character CNN."""
 
     filters: Count = 0  # of each width; 0: no character CNN
@@ -36,7 +36,7 @@ class Spelling:
 
 
 @dataclasses.dataclass(frozen=True)
-class Elmo:
+class Elmo(Checked):
     """The biLM's layers, mixed for the task (section 3.3 of the paper)."""
 
     place: Literal["none", "input", "output", "both"] = "input"  # of the system's lowest recurrent layer
@@ -49,7 +49,7 @@ class Elmo:
 
 
 @dataclasses.dataclass(frozen=True)
-class Fit:
+class Fit(Checked):
     """How a system is trained."""
 
     batch_size: Positive = 32  # examples
@@ -68,6 +68,7 @@ class Fit:
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0  # of everything random
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.judge_every > self.patience:
             raise InputError("judge_every", f"{self.judge_every} is more than patience, {self.patience}")
         if self.clip_norm and self.clip_value:

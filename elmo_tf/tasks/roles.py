@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from elmo_tf.annotated import frames, tag_schemes
 from elmo_tf.annotated.frames import Frame
-from elmo_tf.config import Positive, Rate
+from elmo_tf.config import Checked, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.layers.crf import viterbi
@@ -35,7 +35,7 @@ _SCORED = 100  # a label gets a score of its own if the examples have at least t
 
 
 @dataclasses.dataclass(frozen=True)
-class Network:
+class Network(Checked):
     """Stacked highway LSTMs in alternating directions."""
 
     layers: Positive = 8  # [P]

@@ -14,7 +14,7 @@ import keras
 
 from elmo_tf.annotated import classes, numbered_lines
 from elmo_tf.annotated.classes import Classified, Tree
-from elmo_tf.config import Positive, Rate
+from elmo_tf.config import Checked, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.model.sequence_pooling import SequencePooling
 from elmo_tf.tasks.bilstm import BiLSTM
@@ -29,7 +29,7 @@ _POLARITY = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Network:
+class Network(Checked):
     """The biattentive classification network, and how many classes the trees have."""
 
     units: Positive = 300  # of the layer before the biLSTMs, and of each biLSTM in each direction [M]
@@ -42,6 +42,7 @@ class Network:
     classes: int = 5  # 5, or 2: the trees' classes 0 and 1 against 3 and 4, without 2
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.classes not in (2, 5):
             raise InputError("classes", "2 or 5", self.classes)
         if len(self.hidden_dropout_rates) != len(self.hidden):

@@ -133,7 +133,9 @@ def _with_our_order(source: arrays.Source, lines: list[int]) -> arrays.Source:
 def _targets(bilm: BiLM, optimizer: Optimizer) -> dict[str, tuple[tf.Variable, tuple[int, ...]]]:
     """Returns variables and accumulators with their shapes in the checkpoint, by their names there."""
     targets = {}
-    for name, accumulator in zip(published_weights.names(bilm), optimizer.slots["accumulators"], strict=True):
-        targets[name.checkpoint] = (name.variable, name.shape)
+    for (variable, name), accumulator in zip(
+        published_weights.names(bilm), optimizer.slots["accumulators"], strict=True
+    ):
+        targets[name.checkpoint] = (variable, name.shape)
         targets[name.checkpoint + _SLOT] = (accumulator, name.shape)
     return targets
