@@ -9,7 +9,7 @@ states from batch to batch; here every sentence starts from the zero state, like
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import h5py
 import numpy as np
@@ -33,9 +33,12 @@ class ElmoEmbedder:
         weight_file: str | os.PathLike | None = None,
         cuda_device: int = -1,
     ):
-        given = [None if path is None else os.fspath(path) for path in (options_file, weight_file)]
-        known = [model.name for model in models.MODELS if model.weights and str(given[1]).endswith(f"/{model.weights}")]
-        self._elmo = embedder.load("original" if given == [None, None] else known[0] if known else given)
+        source: str | list[str] = "original"
+        if options_file is not None or weight_file is not None:
+            source = ["" if path is None else os.fspath(path) for path in (options_file, weight_file)]
+            named = [model.name for model in models.MODELS if model.weights and source[1].endswith(f"/{model.weights}")]
+            source = named[0] if named else source
+        self._elmo = embedder.load(source)
 
     def embed_sentence(self, sentence: Sequence[str]) -> np.ndarray:
         """Returns the layers of a sentence's tokens, float32 `(num_layers, tokens, dim)`: `(3, tokens, 1024)`."""
@@ -73,7 +76,11 @@ class ElmoEmbedder:
         Raises:
             InputError: for blank lines, another format, or with `use_sentence_keys` a sentence that occurs twice.
         """
-        chosen = {"all": np.asarray, "top": lambda layers: layers[-1], "average": lambda layers: layers.mean(0)}
+        chosen: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+            "all": np.asarray,
+            "top": lambda layers: layers[-1],
+            "average": lambda layers: layers.mean(0),
+        }
         if output_format not in chosen:
             raise InputError("output_format", f"one of {', '.join(chosen)}", repr(output_format))
         lines = [line.strip() for line in input_file]

@@ -234,13 +234,13 @@ def override(config: _Config, assignments: typing.Iterable[str]) -> _Config:
         InputError: for an unknown key (similar ones are suggested, or all are listed) or a value of the wrong type or
             range.
     """
-    values, known = to_dict(config), keys(type(config))
+    values, settings = to_dict(config), keys(type(config))
     for assignment in assignments:
         key, separator, text = assignment.partition("=")
         if not separator:
             raise InputError("assignments", f"{assignment!r} is not of the form key=value")
-        if key not in known:
-            raise InputError("assignments", _unknown(key, known))
+        if key not in settings:
+            raise InputError("assignments", _unknown(key, settings))
         try:
             value = json.loads(text)
         except ValueError:

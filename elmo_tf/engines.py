@@ -8,20 +8,18 @@ to score; `TENSORFLOW_TOKENS` in a call is between. A single sentence is quicker
 import importlib.util
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
+from typing import Protocol, get_args
 
 import numpy as np
 
 from elmo_tf import extras
 from elmo_tf.errors import InputError
 from elmo_tf.reference import NumpyBiLM, log_softmax, scalar_mix
+from elmo_tf.sources import EngineName, Source
 from elmo_tf.text.vocabulary import Softmax
 
-if TYPE_CHECKING:
-    from elmo_tf.sources import Source
-
 Words = Sequence[bytes]  # the tokens of a sentence
-Name = Literal["numpy", "tensorflow"]
+Name = EngineName
 LAYERS = ("all", "top", "average", "sum", "mix")
 Layers = str | int  # one of `LAYERS`, or a layer's number, 0 being the token layer
 
@@ -58,7 +56,7 @@ class Engine(Protocol):
 class NumpyEngine:
     """An `Engine` that computes in NumPy, in float32."""
 
-    def __init__(self, source: "Source"):
+    def __init__(self, source: Source):
         self._source, self._bilm = source, NumpyBiLM(source.config, source.weights())
         self._softmax: Softmax | None = None
         self._lock = threading.Lock()  # several threads may ask for the first score
@@ -103,7 +101,7 @@ class NumpyEngine:
         return target_log_probs
 
 
-def first(source: "Source", given: Name | None, num_threads: int | None) -> Name:
+def first(source: Source, given: Name | None, num_threads: int | None) -> Name:
     """Returns the engine that a model starts with.
 
     Args:
@@ -126,7 +124,7 @@ def first(source: "Source", given: Name | None, num_threads: int | None) -> Name
     return given
 
 
-def make(source: "Source", name: Name) -> Engine:
+def make(source: Source, name: Name) -> Engine:
     """Returns the engine of this name for a source; raises `InputError` if a file is damaged."""
     if name == "numpy":
         return NumpyEngine(source)

@@ -147,14 +147,16 @@ class ELMo(Tracked, keras.layers.Layer):
             [self.dropout(tf.cast(mix(layers), self.compute_dtype), training=training) for mix in self.mixes]
         )
 
-    def remember(self, sentences: Iterable[Sequence[str | bytes]], folder: str | os.PathLike | None = None) -> None:
+    def remember(
+        self, sentences: Iterable[Sequence[str | bytes]] | CachedLayers, folder: str | os.PathLike | None = None
+    ) -> None:
         """Computes the frozen biLM's layers of sentences once, and keeps them; the mixes stay trainable.
 
         Layers of other sentences are computed as before. The layers are kept until the process ends. Functions that
         were traced before, such as that of an earlier `fit`, do not use them.
 
         Args:
-            sentences: the tokens of each.
+            sentences: the tokens of each; or the `cached_layers` of another layer with the same biLM.
             folder: for a temporary file, if the layers are more than 2 GB; None: the system's.
         """
         if self.trainable_bilm or self.boundaries or self.tokenizer is not None:
@@ -162,7 +164,9 @@ class ELMo(Tracked, keras.layers.Layer):
             kind = "a layer with a frozen biLM, without boundaries and tokenizer"
             raise InputError("sentences", f"only {kind}, can remember them; this one has {own}")
         shape = (self.bilm.config.lstm.num_layers + 1, 2 * self.bilm.config.lstm.projection_dim)
-        self.cached_layers = CachedLayers(sentences, self._layers_of, *shape, folder)
+        if not isinstance(sentences, CachedLayers):
+            sentences = CachedLayers(sentences, self._layers_of, *shape, folder)
+        self.cached_layers = sentences
 
     def forget(self) -> None:
         """Undoes `remember`. Needed before `model.export`: its graph could not look up the sentences."""

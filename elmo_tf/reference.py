@@ -27,9 +27,8 @@ TOKENS_AT_ONCE = 64  # distinct tokens that go through the convolutions together
 STEPS_AT_ONCE = 64  # time steps whose gates are in memory together
 
 Weights = Mapping[str, np.ndarray]  # by name, such as `forward_0/kernel`; `published.arrays.shapes` lists them
-State = tuple[
-    np.ndarray, np.ndarray
-]  # c and h of some sentences: (2, sentences, units), (2, sentences, projection_dim)
+# c and h of some sentences: (2, sentences, units), (2, sentences, projection_dim)
+State = tuple[np.ndarray, np.ndarray]
 
 
 class LSTM(NamedTuple):
@@ -53,7 +52,7 @@ class NumpyBiLM:
     def __init__(self, config: ModelConfig, weights: Weights, dtype: type = np.float32):
         self.config = config
         names = [name for name in weights if name.startswith("char_cnn/")]
-        self._char_cnn = {name: np.asarray(weights[name], dtype) for name in names}
+        self._char_cnn: dict[str, np.ndarray] = {name: np.asarray(weights[name], dtype) for name in names}
         self._lstms = [
             new_lstm(
                 [
@@ -109,8 +108,9 @@ class NumpyBiLM:
 
     def zero_states(self, num_sentences: int) -> list[State]:
         """Returns the states of each layer before a first token."""
-        widths, dtype = (self.config.lstm.units, self.config.lstm.projection_dim), self._lstms[0].bias.dtype
-        return [tuple(np.zeros((2, num_sentences, width), dtype) for width in widths) for _ in self._lstms]
+        units, projection_dim = self.config.lstm.units, self.config.lstm.projection_dim
+        shape, dtype = (2, num_sentences), self._lstms[0].bias.dtype
+        return [(np.zeros((*shape, units), dtype), np.zeros((*shape, projection_dim), dtype)) for _ in self._lstms]
 
 
 def char_cnn(weights: Weights, ids: np.ndarray, config: CharCNNConfig) -> np.ndarray:
@@ -162,10 +162,12 @@ def new_lstm(directions: Sequence[Sequence], dtype: type = np.float32) -> LSTM:
 
     A kernel is `(input_dim + projection_dim, 4 * units)`: the rows of the input, then those of the state.
     """
-    kernel, bias, projection = (
-        None if parts[0] is None else np.stack(parts).astype(dtype, copy=False)
-        for parts in zip(*directions, strict=True)
-    )
+    kernels, biases, projections = zip(*directions, strict=True)
+    kernel: np.ndarray = np.stack(kernels).astype(dtype, copy=False)
+    bias: np.ndarray = np.stack(biases).astype(dtype, copy=False)
+    projection: np.ndarray | None = None
+    if projections[0] is not None:
+        projection = np.stack(projections).astype(dtype, copy=False)
     units = bias.shape[-1] // 4
     bias[:, 2 * units : 3 * units] += 1  # bilm-tf: the forget gate's bias is stored without this 1
     # sigmoid(a) = (1 + tanh(a / 2)) / 2. With the columns of i, f and o halved here, one tanh serves all gates.

@@ -10,7 +10,7 @@ import hashlib
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # A folder, a published model's name, or options.json with weights.hdf5.
 Path = str | os.PathLike | Sequence[str | os.PathLike]
 
+EngineName = Literal["numpy", "tensorflow"]  # what computes
+
 # Of the matrix products of a model in memory. A SavedModel computes in float32: it may run on any machine.
 PRECISIONS = ("float32", "bfloat16")
 
@@ -52,7 +54,7 @@ class Source(abc.ABC):
         precision: of `model`'s matrix products, one of `PRECISIONS`.
     """
 
-    engines: ClassVar[tuple[str, ...]] = ("tensorflow", "numpy")  # what can compute it, the default first
+    engines: ClassVar[tuple[EngineName, ...]] = ("tensorflow", "numpy")  # what can compute it, the default first
     precisions: ClassVar[tuple[str, ...]] = PRECISIONS
 
     name: str
@@ -90,9 +92,11 @@ class Source(abc.ABC):
     def sha256(self) -> str:
         """Returns a checksum of all that determines the vectors but `precision`; `InputError` if a file is damaged."""
 
-    @abc.abstractmethod
     def weights(self) -> dict[str, np.ndarray]:
         """Returns the weights without a softmax, float32, by name; `InputError` if a file is damaged."""
+        from elmo_tf.model.names import relative_names  # noqa: PLC0415 - see the top
+
+        return {name: variable.numpy() for name, variable in relative_names(self.trainable_network()).items()}
 
     @abc.abstractmethod
     def trainable_network(self) -> "BiLM":
@@ -126,11 +130,6 @@ class SavedModel(Source):
         lines = [f"{name} {about.sha256}" for name, about in listed if not name.startswith("assets")]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
-    def weights(self) -> dict[str, np.ndarray]:
-        from elmo_tf.model.names import relative_names  # noqa: PLC0415 - see the top
-
-        return {name: variable.numpy() for name, variable in relative_names(self.trainable_network()).items()}
-
     def network(self) -> "PackedBiLM":
         from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
 
@@ -163,11 +162,6 @@ class Workdir(Source):
         for values in self.weights().values():
             digest.update(values.tobytes())
         return digest.hexdigest()
-
-    def weights(self) -> dict[str, np.ndarray]:
-        from elmo_tf.model.names import relative_names  # noqa: PLC0415 - see the top
-
-        return {name: variable.numpy() for name, variable in relative_names(self.trainable_network()).items()}
 
     def trainable_network(self) -> "BiLM":
         from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - see the top
@@ -223,18 +217,8 @@ def find(source: Path) -> Source:
         return _published(os.path.abspath(weights), options, weights)
     if not os.fspath(source):
         raise InputError("source", _EXPECTED, "an empty string")
-    folder = pathlib.Path(source)
-    name = os.path.abspath(folder)
-    published = fetching.files_in(folder)
-    if is_workdir(folder):
-        workdir = open_workdir(folder)
-        return Workdir(name, workdir.config.model, workdir.tokenizer)
-    if published is not None:
-        return _published(name, *published)
-    if (version := assets.newest(folder)) is not None:
-        staging.check_for_tensorflow(version)
-        checksums.check(version)
-        return SavedModel(os.path.abspath(version), assets.read_config(version), assets.read_tokenizer(version))
+    if os.path.exists(source) and (at_path := _at(pathlib.Path(source))) is not None:
+        return at_path
     if models.is_system(source):
         raise InputError(
             str(source), "a trained system: elmo_tf.tasks.load and elmo-tf task take it; it has no vectors"
@@ -244,6 +228,21 @@ def find(source: Path) -> Source:
         raise InputError(str(source), problem)
     model = models.find(str(source))
     return dataclasses.replace(_published(str(source), *fetching.files(model)), tokenizer=model.tokenizer)
+
+
+def _at(path: pathlib.Path) -> Source | None:
+    """Returns the source at an existing path; None if it is none."""
+    name, published = os.path.abspath(path), fetching.files_in(path)
+    if is_workdir(path):
+        workdir = open_workdir(path)
+        return Workdir(name, workdir.config.model, workdir.tokenizer)
+    if published is not None:
+        return _published(name, *published)
+    if (version := assets.newest(path)) is None:
+        return None
+    staging.check_for_tensorflow(version)
+    checksums.check(version)
+    return SavedModel(os.path.abspath(version), assets.read_config(version), assets.read_tokenizer(version))
 
 
 def network(

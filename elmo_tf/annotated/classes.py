@@ -79,7 +79,8 @@ def read_trees(path: str | os.PathLike) -> list[Tree]:
 def _read_tree(line: Line) -> Tree:
     """Returns a line's tree: a bracket, a class, and a token or trees."""
     wrong = line.wrong("a tree such as (3 (2 It) (4 works))")
-    phrases, tokens = [], []
+    phrases: list[Classified] = []
+    tokens: list[str] = []
     unclosed: list[tuple[str, int]] = []  # the class of each open bracket, and the number of tokens before it
     for part in _PART.finditer(line.text):
         label, token = part.groups()

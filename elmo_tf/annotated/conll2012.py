@@ -41,7 +41,7 @@ class Document:
     def genre(self) -> str | None:
         """The genre in the key of a document of OntoNotes (`bc/...`) or GUM (`GUM_news_...`); None for others."""
         match = _GENRE.match(self.key)
-        return match.group(match.lastindex) if match else None
+        return match[match.lastindex or 0] if match else None
 
 
 def read_documents(path: str | os.PathLike) -> list[Document]:

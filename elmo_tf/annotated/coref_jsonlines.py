@@ -65,7 +65,7 @@ def _document(line: Line, labelled: bool, tokenizer: str) -> Document:
     if speakers and [len(names) for names in speakers] != lengths:
         raise line.wrong("speakers, a name for each word", str(speakers))
     speakers = [["" if name == _NO_SPEAKER else name for name in names] for names in speakers if names]
-    clusters = row.clusters if labelled else []
+    clusters = row.clusters if isinstance(row, _LabelledRow) else []
     for first, last in (mention for cluster in clusters for mention in cluster):
         if not first <= last < sum(lengths):
             problem = f"a mention is not inside the {sum(lengths)} words of the document: {[first, last]}"

@@ -2,13 +2,13 @@
 
 import dataclasses
 import itertools
-import numbers
 import os
 import re
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 
 from elmo_tf.annotated import frame_columns, numbered_lines, tag_schemes, words
 from elmo_tf.annotated.frame_columns import Frame
@@ -62,7 +62,7 @@ def checked_frame(
     tokens: list[str], predicate: Any, tags: list[str] | None, wrong: Callable[[str, str], InputError]
 ) -> Frame:
     """Returns the frame; raises `wrong(expected, value)` if a value is invalid."""
-    if isinstance(predicate, bool) or not isinstance(predicate, numbers.Integral) or not 0 <= predicate < len(tokens):
+    if isinstance(predicate, bool) or not isinstance(predicate, int | np.integer) or not 0 <= predicate < len(tokens):
         raise wrong(f"a predicate's index from 0 to {len(tokens) - 1}", repr(predicate))
     if tags is not None:
         if not all(tag_schemes.is_tag(tag) and tag[0] in "OBI" for tag in tags):

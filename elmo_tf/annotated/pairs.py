@@ -68,7 +68,7 @@ def _rows(path: str | os.PathLike, min_columns: int) -> Iterator[tuple[Line, dic
 
 def _pair(line: Line, row: dict[str, Any], reading: Reading, labelled: bool) -> Pair:
     names = next((pair for pair in _SIDES if all(name in row for name in pair)), _SIDES[0])
-    sides = []
+    sides: list[list[str]] = []
     for name in names:
         text, parse = row.get(name), row.get(f"{name}_binary_parse")
         if isinstance(parse, str) and parse.strip():
@@ -78,9 +78,10 @@ def _pair(line: Line, row: dict[str, Any], reading: Reading, labelled: bool) -> 
         if not tokens:
             raise InputError(line.location, f"{name} has no words: {text!r}")
         sides.append(tokens)
+    premise, hypothesis = sides
     if not labelled:
-        return Pair(*sides)
+        return Pair(premise, hypothesis)
     given = named_rows.value(row, _LABEL)
     if given is None or not str(given).strip():
         raise line.wrong(f"a label in {_LABEL[0]}", str(given))
-    return Pair(*sides, named_rows.label(line, row, _LABEL, reading.labels, _UNKNOWN))
+    return Pair(premise, hypothesis, named_rows.label(line, row, _LABEL, reading.labels, _UNKNOWN))

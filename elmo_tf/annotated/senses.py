@@ -45,7 +45,8 @@ def read_semcor(path: str | os.PathLike) -> list[SenseSentence]:
     """
     sentences, document = [], ""
     for block in numbered_lines.blocks(path):
-        tokens, uses = [], []
+        tokens: list[str] = []
+        uses = []
         for line in block:
             if line.text.startswith(_DOCUMENT):
                 document = line.text.removeprefix(_DOCUMENT).strip()

@@ -18,9 +18,8 @@ def read_rows(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: boo
     indices into `reading.labels`. An empty token is left out with its tag. Unless `labelled`, tags
     are ignored.
     """
-    odd, names = OddLines(path, reading.strict), _TAGS
-    if isinstance(reading.tag_column, str):
-        names = (reading.tag_column,)
+    odd = OddLines(path, reading.strict)
+    names = (reading.tag_column,) if isinstance(reading.tag_column, str) else _TAGS
     rows = []
     for line, row in named_rows.read(path):
         tokens = named_rows.value(row, _TOKENS)

@@ -73,13 +73,13 @@ def _interrupts_sent_again() -> Iterator[None]:
 
     Beam's pipelines have many weak references; without this, about one Ctrl-C in a hundred had no effect.
     """
-    hook = sys.unraisablehook
+    hook, main_thread = sys.unraisablehook, threading.get_ident()
 
     def send_again() -> None:
         time.sleep(0.01)
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        signal.pthread_kill(main_thread, signal.SIGINT)
 
-    def on_unraisable(unraisable) -> None:
+    def on_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             # Not `threading`, whose locks the interrupted code may hold.
             _thread.start_new_thread(send_again, ())

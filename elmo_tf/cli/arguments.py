@@ -5,6 +5,7 @@ import functools
 import itertools
 import re
 from collections.abc import Callable
+from typing import Any, NoReturn
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import suggestion
@@ -18,7 +19,7 @@ class Parser(argparse.ArgumentParser):
     It names an unknown option before it asks for a missing one.
     """
 
-    def parse_known_args(self, args=None, namespace=None):
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         options = () if self._subparsers else itertools.takewhile(lambda word: word != "--", args or ())
         for option in (word.partition("=")[0] for word in options if word.startswith("--") and " " not in word):
             if option not in self._option_string_actions:
@@ -31,7 +32,7 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"unrecognized arguments: {option}{suggestion(option, known)}")
         return super().parse_known_args(args, namespace)
 
-    def error(self, message: str):
+    def error(self, message: str) -> NoReturn:
         """Ends with status 2 and the message."""
         wrong = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message)
         super().error(message + (suggestion(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""))
@@ -65,7 +66,7 @@ def add_command(
 class _Renamed(argparse.Action):
     """Ends the command, because the option has another name now."""
 
-    def __call__(self, parser, namespace, values, option_string=None):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         parser.error(f"{option_string} is now {self.const}")
 
 

@@ -174,7 +174,8 @@ def _import_published(arguments: argparse.Namespace) -> None:
     softmax, words = published_weights.load_softmax(weights, config.model) or (None, None)
     if arguments.softmax and softmax is None:
         raise InputError(str(weights), f"the model has no softmax: no {models.SOFTMAX_FILE} beside this file")
-    bilm.softmax = softmax
+    if softmax is not None:
+        bilm.softmax = softmax
     if arguments.output is not None:
         provenance |= published_weights.provenance(options, weights)
         settings |= {"vocabulary": words if arguments.softmax else None}

@@ -2,9 +2,13 @@
 
 import argparse
 import json
+from typing import TYPE_CHECKING
 
 from elmo_tf.cli.arguments import SAVEDMODEL, add_command, add_renamed, natural, text_file
 from elmo_tf.files import staging
+
+if TYPE_CHECKING:
+    from elmo_tf.probes.results import Results
 
 _SEMCOR = (
     "SemCor's four tab-separated columns (form, part of speech, lemma, sense key or _), empty lines between sentences, "
@@ -128,7 +132,7 @@ def _blimp(arguments: argparse.Namespace) -> None:
     _finish(blimp.probe(arguments.model, blimp.read_minimal_pairs(arguments.data)), arguments)
 
 
-def _finish(results, arguments: argparse.Namespace) -> None:
+def _finish(results: "Results", arguments: argparse.Namespace) -> None:
     results.write(arguments.output)
     print(results.table())
     print(json.dumps(results.to_json() | {"model": arguments.model}))

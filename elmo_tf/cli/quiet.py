@@ -4,6 +4,7 @@ It changes the whole process while it runs, so only a command may use it, before
 """
 
 import contextlib
+import io
 import logging
 import os
 import sys
@@ -55,7 +56,7 @@ def prepare_streams() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
-        if (getattr(stream, "encoding", None) or "utf-8").lower() not in ("utf-8", "utf8"):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
             stream.reconfigure(encoding="utf-8")
 
 
@@ -68,7 +69,7 @@ def is_relevant(record: logging.LogRecord) -> bool:
 def _absent() -> Iterator[None]:
     """Makes imports of modules that are not needed fail, as if they were not installed."""
     names = [name for name in _NOT_NEEDED if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(names))
+    sys.modules.update(dict.fromkeys(names))  # type: ignore[arg-type] # None is how Python marks a missing module
     try:
         yield
     finally:

@@ -145,11 +145,13 @@ def _predict(arguments: argparse.Namespace) -> None:
     tokenizer = getattr(arguments, "tokenizer", None)
     with rereadable(arguments.path) as path:
         if tokenizer:
-            answers = system.predict(list(filter(str.strip, read_lines(path, tokenizer))), tokenizer)
+            sentences = [line for line in read_lines(str(path), tokenizer) if line.strip()]
+            answers = system.predict(sentences, tokenizer)
         else:
             answers = system.predict_examples(system.system.read_unlabelled(path))
         if getattr(arguments, "format", "json") == "conll":
-            texts = system.system.as_conll(None if tokenizer else path, answers)
+            tagger: Any = system.system
+            texts = tagger.as_conll(None if tokenizer else path, answers)
         else:
             texts = (json.dumps(answer, ensure_ascii=False) for answer in answers)
         for text in texts:

@@ -6,15 +6,12 @@ import json
 import logging
 import os
 import shlex
-from typing import TYPE_CHECKING
+from typing import Any
 
 from elmo_tf import config as config_lib
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command, natural, positive
 from elmo_tf.errors import InputError
 from elmo_tf.workdir.folder import is_workdir, open_workdir
-
-if TYPE_CHECKING:
-    import tensorflow as tf
 
 _log = logging.getLogger("elmo_tf")
 
@@ -92,7 +89,7 @@ def _train(arguments: argparse.Namespace) -> None:
         config = asked
     else:
         raise InputError("preset", f"a new workdir needs a preset: {', '.join(config_lib.PRESETS)}")
-    loop.train(config, arguments.data, arguments.workdir, *_run(arguments))
+    loop.train(config, arguments.data, arguments.workdir, **_run(arguments))
     _say_what_is_next(arguments.workdir)
 
 
@@ -100,7 +97,7 @@ def _finetune(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import finetuning
 
     paths = arguments.source, arguments.data, arguments.workdir
-    finetuning.finetune(*paths, _assignments(arguments), *_run(arguments))
+    finetuning.finetune(*paths, assignments=_assignments(arguments), **_run(arguments))
     _say_what_is_next(arguments.workdir)
 
 
@@ -109,11 +106,12 @@ def _say_what_is_next(workdir: str) -> None:
         _log.info("next: elmo-tf export --workdir %s --output savedmodels/NAME", shlex.quote(workdir))
 
 
-def _run(arguments: argparse.Namespace) -> tuple[str | None, int | None, "tf.distribute.Strategy | None", bool]:
+def _run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns the arguments that `train` and `finetune` share, from `heldout` on."""
     from elmo_tf.training import workers
 
-    return arguments.heldout, arguments.steps, workers.from_environment(), arguments.profile
+    strategy = workers.from_environment()
+    return {name: getattr(arguments, name) for name in ("heldout", "steps", "profile")} | {"strategy": strategy}
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:

@@ -73,7 +73,7 @@ class BiLM(Encoder, keras.Model):
             lstm = config.lstm
             self.char_cnn = new_char_cnn(config, product_dtype)
             self.lstms = [[self._lstm(f"{direction}_{n}") for n in range(lstm.num_layers)] for direction in DIRECTIONS]
-            self.softmax = None
+            self.softmax: SampledSoftmax = None
             if vocab_size is not None:
                 self.softmax = SampledSoftmax(vocab_size, product_dtype, name="softmax")
                 self.softmax.build((None, lstm.projection_dim))

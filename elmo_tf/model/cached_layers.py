@@ -103,7 +103,7 @@ def _empty(shape: tuple[int, ...], folder: str | os.PathLike | None) -> np.ndarr
     size = 2 * int(np.prod(shape))
     if size <= _IN_MEMORY:
         return np.zeros(shape, np.float16)
-    folder = folder or tempfile.gettempdir()
+    folder = os.fspath(folder or tempfile.gettempdir())
     with tempfile.TemporaryFile(dir=folder) as file:
         try:
             # Otherwise, writing to the mapped file when the disk is full would kill the process.

@@ -1,6 +1,7 @@
 """The context-free token encoder: characters, convolutions, highway layers, projection."""
 
 import itertools
+from typing import Any
 
 import keras
 import numpy as np
@@ -56,7 +57,7 @@ class CharCNN(Tracked, keras.layers.Layer):
         activation: str,
         output_dim: int,
         product_dtype: str = "float32",
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.embedding_dim = embedding_dim
@@ -177,7 +178,7 @@ class _Projection(keras.layers.Dense):
 # A graph of its own: TensorFlow keeps the graph of a custom gradient for good, so it must not hold a network's weights.
 @tf.function(input_signature=[tf.TensorSpec((None, None, None), tf.float32)], autograph=False)
 @tf.custom_gradient
-def _maximum_over_windows(products: tf.Tensor):
+def _maximum_over_windows(products: tf.Tensor) -> Any:
     """Returns the maxima `(n, num_filters)` of `(n, windows, num_filters)`; equal maxima share the gradient.
 
     The same gradient as TensorFlow's, with half as many passes over arrays of the input's size.

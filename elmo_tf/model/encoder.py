@@ -11,7 +11,6 @@ from elmo_tf import config as config_lib
 from elmo_tf.model.char_cnn import CharCNN
 from elmo_tf.model.kernels import lstmp_packed
 from elmo_tf.model.kernels.lstmp_packed import Packing, pack
-from elmo_tf.model.names import DIRECTIONS
 from elmo_tf.model.operations import Clips
 from elmo_tf.model.tracking import Tracked
 from elmo_tf.text import char_ids as char_ids_lib
@@ -63,11 +62,9 @@ class Encoder(Tracked, keras.layers.Layer):
 
     def zero_states(self, batch_size: int | tf.Tensor) -> States:
         """Returns the states before a first token, all zero."""
-        widths = self.config.lstm.units, self.config.lstm.projection_dim
-        numbers = range(self.config.lstm.num_layers)
-        return tuple(
-            tuple(tuple(tf.zeros((batch_size, width)) for width in widths) for _ in numbers) for _ in DIRECTIONS
-        )
+        lstm = self.config.lstm
+        layer = tf.zeros((batch_size, lstm.units)), tf.zeros((batch_size, lstm.projection_dim))
+        return (layer,) * lstm.num_layers, (layer,) * lstm.num_layers
 
     def call(self, char_ids, boundaries=False):
         layers, mask, _ = self.embed(char_ids, self.zero_states(1), boundaries)
@@ -108,7 +105,7 @@ class Encoder(Tracked, keras.layers.Layer):
         encoded = self.char_cnn(tf.concat([boundary_ids, ids], 0))
         packed = encoded[len(boundary_ids) :]
 
-        inputs = [(packed,), (tf.gather(packed, packing.mirrored),)]
+        inputs: list[tuple[tf.Tensor, ...]] = [(packed,), (tf.gather(packed, packing.mirrored),)]
         if not boundaries:
             shape = (tf.shape(initial_states[0][0][0])[0], packed.shape[1])
             inputs = [(*vectors, tf.broadcast_to(encoded[number], shape)) for number, vectors in enumerate(inputs)]
@@ -145,9 +142,11 @@ def run_directions(
     Returns:
         the outputs of each direction's layers, structured like its inputs, and the states after the last token.
     """
-    outputs, final_states = [], []
+    outputs: list[list[Vectors]] = []
+    final_states: list[DirectionState] = []
     for direction, (stack, vectors, states) in enumerate(zip(layers, inputs, initial_states, strict=True)):
-        layer_outputs, layer_states = [], []
+        layer_outputs: list[Vectors] = []
+        layer_states = []
         for number, (layer, initial) in enumerate(zip(stack, states, strict=True)):
             layer_input = layer_outputs[-1] if layer_outputs else vectors
             if dropout:
@@ -159,7 +158,8 @@ def run_directions(
             layer_states.append(state)
         outputs.append(layer_outputs)
         final_states.append(tuple(layer_states))
-    return outputs, tuple(final_states)
+    forward, backward = final_states
+    return outputs, (forward, backward)
 
 
 def new_char_cnn(config: config_lib.ModelConfig, product_dtype: str = "float32") -> CharCNN:
@@ -198,13 +198,14 @@ def _by_rank(state: tf.Tensor, packing: Packing) -> tf.Tensor:
     return tf.gather(state, tf.minimum(packing.order, tf.shape(state)[0] - 1))
 
 
-def _by_row(final: lstmp_packed.State, initial: tuple[tf.Tensor, tf.Tensor], packing: Packing):
+def _by_row(final: lstmp_packed.State, initial: lstmp_packed.State, packing: Packing) -> lstmp_packed.State:
     """Returns final states in the order of the batch; a row without tokens keeps its initial state."""
     has_tokens = (packing.lengths > 0)[:, None]
     ranked = [
         tf.where(has_tokens, after, _by_rank(before, packing)) for after, before in zip(final, initial, strict=True)
     ]
-    return tuple(tf.gather(part, packing.row_ranks) for part in ranked)
+    cell, recurrent = (tf.gather(part, packing.row_ranks) for part in ranked)
+    return cell, recurrent
 
 
 def _lengths(char_ids: tf.Tensor) -> tf.Tensor:
@@ -213,8 +214,8 @@ def _lengths(char_ids: tf.Tensor) -> tf.Tensor:
 
 def _boundaries(max_chars: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns the ids of `<S>` and `</S>`, int32 `(max_chars,)` each."""
-    marks = char_ids_lib.BEGIN_SENTENCE, char_ids_lib.END_SENTENCE
-    return tuple(char_ids_lib.boundary(mark, max_chars) for mark in marks)
+    begin, end = char_ids_lib.BEGIN_SENTENCE, char_ids_lib.END_SENTENCE
+    return char_ids_lib.boundary(begin, max_chars), char_ids_lib.boundary(end, max_chars)
 
 
 def _with_boundaries(char_ids: tf.Tensor) -> tf.Tensor:

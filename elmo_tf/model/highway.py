@@ -1,5 +1,7 @@
 """A highway layer."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
@@ -26,7 +28,7 @@ class Highway(keras.layers.Layer):
         Srivastava et al. 2015, "Highway Networks"; bilm-tf, `bilm/model.py`, `high`.
     """
 
-    def __init__(self, product_dtype: str = "float32", **kwargs):
+    def __init__(self, product_dtype: str = "float32", **kwargs: Any):
         super().__init__(**kwargs)
         self.product_dtype = product_dtype
 

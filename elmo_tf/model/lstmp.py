@@ -1,5 +1,7 @@
 """The projected LSTM with clipping and explicit states."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
@@ -43,7 +45,7 @@ class LSTMP(keras.layers.Layer):
         cell_clip: float | None = 3.0,
         proj_clip: float | None = 3.0,
         product_dtype: str = "float32",
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.units = units

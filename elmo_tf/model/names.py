@@ -1,11 +1,13 @@
 """Names of a biLM's weights, relative to the biLM: they do not depend on the Keras scope that it was made in."""
 
+from typing import Any
+
 import keras
 
 DIRECTIONS = ("forward", "backward")
 
 
-def relative_names(bilm) -> dict[str, keras.Variable]:
+def relative_names(bilm: Any) -> dict[str, keras.Variable]:
     """Returns a biLM's weights by name, in the order of its `weights`.
 
     Examples: `char_cnn/embedding`, `char_cnn/highway_0/gate_kernel`, `forward_1/projection_kernel`, `softmax/bias`.

@@ -4,7 +4,7 @@ import functools
 import pathlib
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -74,7 +74,7 @@ def fused(function: Callable) -> Callable:
         return tf.function(function, jit_compile=not tf.config.list_physical_devices("GPU"), autograph=False)
 
     @functools.wraps(function)
-    def call(*arguments):
+    def call(*arguments: Any) -> Any:
         return compiled()(*arguments)
 
     return call

@@ -1,7 +1,7 @@
 """The biLM for embedding only: weights in the layout of inference."""
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -28,7 +28,7 @@ class PackedBiLM(Encoder):
             else is float32.
     """
 
-    def __init__(self, config: config_lib.ModelConfig, product_dtype: str = "float32", **kwargs):
+    def __init__(self, config: config_lib.ModelConfig, product_dtype: str = "float32", **kwargs: Any):
         with float32_policy():
             super().__init__(trainable=False, **kwargs)
             self.config = config
@@ -64,7 +64,7 @@ class _PackedLSTMP(Tracked, keras.layers.Layer):
 
     collections = ("_kernels",)
 
-    def __init__(self, config: config_lib.LSTMConfig, product_dtype: str, **kwargs):
+    def __init__(self, config: config_lib.LSTMConfig, product_dtype: str, **kwargs: Any):
         super().__init__(trainable=False, **kwargs)
         self._product_dtype, self._input_dim = product_dtype, config.projection_dim
         self._kernels = {

@@ -1,5 +1,7 @@
 """The language model's output layer: loss by sampled or full softmax."""
 
+from typing import Any
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -38,7 +40,7 @@ class SampledSoftmax(keras.layers.Layer):
         `bilm/training.py`, `_build_loss`.
     """
 
-    def __init__(self, vocab_size: int, product_dtype: str = "float32", **kwargs):
+    def __init__(self, vocab_size: int, product_dtype: str = "float32", **kwargs: Any):
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.product_dtype = product_dtype

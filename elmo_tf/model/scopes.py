@@ -31,7 +31,7 @@ def outside_scopes(make: Callable[[], _Made]) -> _Made:
     scope = tf.distribute.get_strategy().scope() if tf.distribute.has_strategy() else contextlib.nullcontext()
     device = tf.zeros(()).device if tf.executing_eagerly() and not tf.distribute.has_strategy() else None
 
-    def run():
+    def run() -> _Made:
         keras.config.set_dtype_policy("float32")
         with scope, tf.device(device):
             return make()

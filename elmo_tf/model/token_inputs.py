@@ -61,7 +61,7 @@ class TokenMask(keras.layers.Layer):
         bool `(batch, time)`, or `(batch, time + 2)` with boundaries.
     """
 
-    def __init__(self, boundaries: bool = False, tokenizer: str | None = None, **kwargs):
+    def __init__(self, boundaries: bool = False, tokenizer: str | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.boundaries = boundaries
         self.tokenizer = tokenizer

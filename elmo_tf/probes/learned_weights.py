@@ -91,7 +91,7 @@ def _parameters(file: h5py.File) -> dict[tuple[str, int], tuple[np.ndarray, np.n
     """Returns scalar parameters and gamma, by the layer's path in the file and the mix's number."""
     stored = {}
 
-    def visit(name, item):
+    def visit(name: str, item: h5py.HLObject) -> None:
         match = _MIX.fullmatch(name)
         if match and isinstance(item, h5py.Group):
             gamma, parameters = sorted((variable[()] for variable in item.values()), key=np.ndim)

@@ -97,7 +97,7 @@ def nearest_uses(
         only: the word whose uses are considered; None: all words.
     """
     best: list[Use] = []
-    known: set[tuple[bytes, ...]] = {tuple(sentence)}
+    seen: set[tuple[bytes, ...]] = {tuple(sentence)}
     embedded = iter(embedded)
     first = list(_next_lines(embedded))
     if not first:
@@ -105,7 +105,7 @@ def nearest_uses(
     mean = np.concatenate([vectors for _, _, vectors in first]).mean(axis=0, dtype=np.float64).astype(np.float32)
     target = target - mean
     for line, words, vectors in itertools.chain(first, embedded):
-        if tuple(words) in known:
+        if tuple(words) in seen:
             continue
         similarities = _cosines(vectors - mean, target)
         if only is not None:
@@ -116,9 +116,9 @@ def nearest_uses(
             continue
         use = Use(similarity, line, list(map(_shown, words)), position)
         bisect.insort(best, use, key=lambda other: (-other.similarity, other.line))
-        known.add(tuple(words))
+        seen.add(tuple(words))
         for dropped in best[count:]:
-            known.discard(tuple(word.encode() for word in dropped.sentence))
+            seen.discard(tuple(word.encode() for word in dropped.sentence))
         del best[count:]
     return best
 
@@ -136,11 +136,11 @@ def nearest_words(path: str | os.PathLike, word: str, count: int = 10) -> list[t
     Raises:
         InputError: naming the file, if it cannot be read or lacks the word.
     """
-    known = dict(iterate_word_vectors(path, {word, word.lower()}))
-    if not known:
+    vectors = dict(iterate_word_vectors(path, {word, word.lower()}))
+    if not vectors:
         raise InputError(str(path), f"it has no vector for {word!r}")
-    own = word if word in known else word.lower()
-    target = known[own]
+    own = word if word in vectors else word.lower()
+    target = vectors[own]
     others = ((name, vector) for name, vector in iterate_word_vectors(path) if name != own)
     cosines = ((name, float(_cosines(vector[None], target)[0])) for name, vector in others)
     return heapq.nlargest(count, cosines, key=lambda pair: pair[1])

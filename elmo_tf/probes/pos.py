@@ -30,19 +30,19 @@ def probe(source: vectors.Source, train: list[Tagged], test: list[Tagged], seed:
     Raises:
         InputError: if `train` has fewer than two tags.
     """
-    tags = sorted({label for sentence in train for label in sentence.labels})
+    tags = sorted({label for sentence in train for label in sentence.labels or []})
     if len(tags) < 2:
         raise InputError("train", "at least two different tags", tags)
     numbers = {tag: number for number, tag in enumerate(tags)}
     answers = [
-        np.array([numbers.get(tag, -1) for sentence in part for tag in sentence.labels]) for part in (train, test)
+        np.array([numbers.get(tag, -1) for sentence in part for tag in sentence.labels or []]) for part in (train, test)
     ]
     tokens = [[sentence.tokens for sentence in part] for part in (train, test)]
     spans = [[[(n, n + 1) for n in range(len(sentence))] for sentence in part] for part in tokens]
     layers = [vectors.embed(source, *part) for part in zip(tokens, spans, strict=True)]
 
     def scores(features: list[np.ndarray]) -> dict[str, float]:
-        return {"accuracy": float(np.mean(classify(*features, answers[0]) == answers[1]))}
+        return {"accuracy": float(np.mean(classify(features[0], features[1], answers[0]) == answers[1]))}
 
     rows = [Row("most frequent tag", "baseline", {"accuracy": _most_frequent(train, test)})]
     for number in range(layers[0].shape[1]):
@@ -109,10 +109,10 @@ def _learned_weights(layers: np.ndarray, answers: np.ndarray, num_tags: int, see
 def _most_frequent(train: list[Tagged], test: list[Tagged]) -> float:
     """Returns the accuracy of each word's most frequent tag in `train`; new words get the most frequent tag of all."""
     pairs = [
-        [pair for sentence in part for pair in zip(sentence.tokens, sentence.labels, strict=True)]
+        [pair for sentence in part for pair in zip(sentence.tokens, sentence.labels or [], strict=True)]
         for part in (train, test)
     ]
-    counts = collections.defaultdict(collections.Counter)
+    counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for token, tag in pairs[0]:
         counts[token][tag] += 1
     best = {token: tags.most_common(1)[0][0] for token, tags in counts.items()}

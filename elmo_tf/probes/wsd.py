@@ -96,7 +96,7 @@ def _embed(source: vectors.Source, sentences: list[SenseSentence]) -> np.ndarray
 
 def _senses(lemmas: list[str], answers: np.ndarray) -> dict[str, list[str]]:
     """Returns the senses of each lemma, the most frequent first, ties in the order of their first use."""
-    counts = collections.defaultdict(collections.Counter)
+    counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for lemma, sense in zip(lemmas, answers, strict=True):
         counts[lemma][str(sense)] += 1
     return {lemma: [sense for sense, _ in uses.most_common()] for lemma, uses in counts.items()}

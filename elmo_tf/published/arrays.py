@@ -151,8 +151,9 @@ def read_weights(path: str | os.PathLike, config: ModelConfig) -> Iterator[tuple
     All shapes are compared before the first array is read.
     """
     ours = shapes(config)
-    by_name = {published(name, shape).hdf5: name for name, shape in ours.items()}
-    expected = {name: published(by_name[name], ours[by_name[name]]).shape for name in by_name}
+    theirs = {name: published(name, shape) for name, shape in ours.items()}
+    by_name = {names.hdf5: name for name, names in theirs.items() if names.hdf5}
+    expected = {name: theirs[by_name[name]].shape for name in by_name}
     for name, values in read_hdf5(path, expected):
         yield by_name[name], values.reshape(ours[by_name[name]])
 
@@ -190,7 +191,7 @@ def _shapes(file: h5py.File) -> Shapes:
     """Returns the shape of each dataset in the file, by name."""
     shape_of = {}
 
-    def visit(name, item):
+    def visit(name: str, item: h5py.HLObject) -> None:
         if isinstance(item, h5py.Dataset):
             shape_of[str(name)] = item.shape  # a name that is not UTF-8 is bytes
 

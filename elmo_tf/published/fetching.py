@@ -43,8 +43,8 @@ def files_in(folder: str | os.PathLike) -> Files | None:
     options = [folder / OPTIONS_FILE] if (folder / OPTIONS_FILE).is_file() else sorted(folder.glob("*_options.json"))
     if not options:
         return None
-    known = [path for path in (folder / WEIGHTS_FILE, folder / _NLPL_WEIGHTS) if path.is_file()]
-    weights = known[:1] or sorted(folder.glob("*_weights*.hdf5"))
+    usual = [path for path in (folder / WEIGHTS_FILE, folder / _NLPL_WEIGHTS) if path.is_file()]
+    weights = usual[:1] or sorted(folder.glob("*_weights*.hdf5"))
     if len(options) > 1 or len(weights) > 1:
         names = ", ".join(path.name for path in [*options, *weights])
         raise InputError(str(folder), f"the files of several models ({names}): give the two files of one model")
@@ -113,9 +113,9 @@ def _fetch(model: PublishedModel, url: str, path: pathlib.Path) -> None:
     """Fetches a file, and removes it if it is not what its name says, such as a network's login page."""
     from elmo_tf.files import download  # noqa: PLC0415 - it imports Python's HTTPS, a tenth of a second
 
-    known = (model.size, model.sha256) if path.name == WEIGHTS_FILE else (None, None)
+    expected = (model.size, model.sha256) if path.name == WEIGHTS_FILE else (None, None)
     try:
-        download.download(url, *known, path)
+        download.download(url, *expected, path)
         if path.name == OPTIONS_FILE:
             read_options(path)
         elif not h5py.is_hdf5(path):

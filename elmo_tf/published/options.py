@@ -1,6 +1,5 @@
 """`options.json` of bilm-tf and AllenNLP <-> our configuration, in a table of keys."""
 
-import functools
 import json
 import os
 import pathlib
@@ -99,11 +98,11 @@ def _settings(options: dict[str, Any], vocab_size: int | None) -> dict:
 
 def write_options(model: config_lib.ModelConfig, path: str | os.PathLike) -> None:
     """Writes the `options.json` of a network for inference with bilm-tf or AllenNLP."""
-    settings = {"model": config_lib.to_dict(model)}
     options: dict = {}
     for option in _OPTIONS:
         if option.setting is not None and option.setting.startswith("model."):
-            _put(options, option.key, functools.reduce(dict.get, option.setting.split("."), settings))
+            value = config_lib.get(model, option.setting.removeprefix("model."))
+            _put(options, option.key, value)
         elif option.key == "char_cnn.n_characters":
             _put(options, option.key, option.default)
     pathlib.Path(path).write_text(json.dumps(options) + "\n", "utf-8")

@@ -45,10 +45,12 @@ class Network:
 
 @dataclasses.dataclass(frozen=True)
 class AnswersRecipe(Recipe):
+    """The settings that all systems share, and the attention network's."""
+
     network: Network = Network()
 
 
-class Found(NamedTuple):
+class AnswerSpan(NamedTuple):
     """An answer: its first and last token in the paragraph, and its probability among all possible answers.
 
     The fields are numbers for one answer, tensors for a batch.
@@ -129,8 +131,8 @@ class Task(System):
         encoder = _bigru(units)
         encoded = []
         for tokens in inputs.values():
-            known = vectors(tokens)
-            encoded.append(known.above(dropout(encoder(dropout(known.below)))))
+            embedded = vectors(tokens)
+            encoded.append(embedded.above(dropout(encoder(dropout(embedded.below)))))
         merged = keras.layers.Dense(2 * units, "relu")(BiAttention()(encoded))
         # Each token attends to the rest of the paragraph; the result is added to it.
         hidden = dropout(_bigru(units)(dropout(merged)))
@@ -152,8 +154,8 @@ class Task(System):
         targets = {name: np.zeros(shape, bool) for name in ("start", "end")}
         for row, question in enumerate(examples):
             for answer in question.answers:
-                first, last = question.paragraph.covering(answer)
-                targets["start"][row, first] = targets["end"][row, last] = True
+                if words := question.paragraph.covering(answer):
+                    targets["start"][row, words[0]] = targets["end"][row, words[1]] = True
         if self.labels:
             targets["none"] = np.array([question.is_impossible for question in examples])
         return targets
@@ -193,11 +195,11 @@ class Task(System):
             together = {"start": start[:, :-1], "end": end[:, :-1], "none": none}
         return self.decode(networks[0], together)
 
-    def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Question]) -> list[Found]:
-        columns = (decoded[name].tolist() for name in Found._fields if name in decoded)
-        return [Found(*row) for row in zip(*columns, strict=True)]
+    def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Question]) -> list[AnswerSpan]:
+        columns = (decoded[name].tolist() for name in AnswerSpan._fields if name in decoded)
+        return [AnswerSpan(*row) for row in zip(*columns, strict=True)]
 
-    def scores(self, examples: Sequence[Question], predictions: Sequence[Found]) -> dict[str, float]:
+    def scores(self, examples: Sequence[Question], predictions: Sequence[AnswerSpan]) -> dict[str, float]:
         gold = dict(enumerate([answer.text for answer in question.answers] for question in examples))
         pairs = zip(examples, predictions, strict=True)
         predicted = dict(enumerate(question.paragraph.text_of(*span[:2]).text for question, span in pairs))
@@ -212,7 +214,7 @@ class Task(System):
         text = "".join({question.paragraph.text for question in examples})
         return {"unit": "characters" if cmrc_eval.is_without_spaces(text) else "words"}
 
-    def to_json(self, example: Question, prediction: Found) -> dict[str, Any]:
+    def to_json(self, example: Question, prediction: AnswerSpan) -> dict[str, Any]:
         text, start = example.paragraph.text_of(prediction.first, prediction.last)
         named = {} if example.id is None else {"id": example.id}
         answer = {
@@ -229,7 +231,7 @@ class Task(System):
         return named | answer
 
 
-def best_spans(start: tf.Tensor, end: tf.Tensor, most: int, none: tf.Tensor | None = None) -> Found:
+def best_spans(start: tf.Tensor, end: tf.Tensor, most: int, none: tf.Tensor | None = None) -> AnswerSpan:
     """Returns each row's span of up to `most` tokens with the highest score: in a tie the shortest, then the first.
 
     `start` and `end`, float `(batch, time)`, are the scores of each token as the first and the last of an answer, far
@@ -247,7 +249,7 @@ def best_spans(start: tf.Tensor, end: tf.Tensor, most: int, none: tf.Tensor | No
     )
     total = tf.reduce_logsumexp(tf.concat([sums, of_none], 1), 1)
     probability = tf.exp(tf.reduce_max(sums, 1) - total)
-    return Found(best % time, best % time + best // time, probability, tf.exp(of_none[:, 0] - total))
+    return AnswerSpan(best % time, best % time + best // time, probability, tf.exp(of_none[:, 0] - total))
 
 
 def _no_answer_score(scores: dict[str, keras.KerasTensor], hidden: dict[str, keras.KerasTensor]) -> keras.KerasTensor:

@@ -48,6 +48,8 @@ class Network:
 
 @dataclasses.dataclass(frozen=True)
 class CoreferenceRecipe(Recipe):
+    """The settings that all systems share, and those of span ranking."""
+
     network: Network = Network()
 
 
@@ -126,9 +128,9 @@ class Task(System):
         own = self.recipe.network
         tokens, speakers = (keras.Input((None,), dtype="string", name=name) for name in ("tokens", "speakers"))
         documents, genres = (keras.Input((), dtype="int32", name=name) for name in ("documents", "genres"))
-        known = vectors(tokens)
-        static = keras.layers.Dropout(own.lexical_dropout_rate)(known.static)
-        below = joined(static, known.elmo)
+        embedded = vectors(tokens)
+        static = keras.layers.Dropout(own.lexical_dropout_rate)(embedded.static)
+        below = joined(static, embedded.elmo)
         directions = (
             CoupledLSTM(own.units, own.dropout_rate, reverse, name=name)(below)
             for name, reverse in (("forward", False), ("backward", True))
@@ -136,7 +138,7 @@ class Task(System):
         hidden = keras.layers.Dropout(own.dropout_rate)(keras.layers.Concatenate()(list(directions)))
         scorers = {"feature_dim": own.feature_dim, "units": own.hidden_units, "dropout_rate": own.dropout_rate}
         mentions = MentionSpans(own.max_width, own.ratio, **scorers, name="mentions")(
-            {"hidden": known.above(hidden), "vectors": static, "documents": documents}
+            {"hidden": embedded.above(hidden), "vectors": static, "documents": documents}
         )
         sentences = {"documents": documents, "genres": genres, "speakers": speakers}
         num_genres = len(self.labels) if own.genres else 0

@@ -7,7 +7,7 @@ import numpy as np
 
 from elmo_tf.annotated.conll2012 import Document, Mention
 
-# The network pads all sentences of a document to the longest one.
+# The network pads all sentences of a document to the longest.
 _LONGEST_SENTENCE = 256
 
 

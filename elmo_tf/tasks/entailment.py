@@ -34,6 +34,8 @@ class Network:
 
 @dataclasses.dataclass(frozen=True)
 class EntailmentRecipe(Recipe):
+    """The settings that all systems share, and ESIM's."""
+
     network: Network = Network()
 
 
@@ -66,7 +68,8 @@ class Task(Classifier):
     def example_of(self, item: Sequence[Sequence[str]]) -> Pair:
         if isinstance(item, str) or len(item) != 2:
             raise InputError("sentences", "pairs of premise and hypothesis, lists of tokens", repr(item))
-        return Pair(*map(checked_tokens, item))
+        premise, hypothesis = map(checked_tokens, item)
+        return Pair(premise, hypothesis)
 
     def network(self, vectors: TokenVectors) -> keras.Model:
         own = self.recipe.network
@@ -79,8 +82,8 @@ class Task(Classifier):
         inputs = {name: keras.Input((None,), dtype="string", name=name) for name in self.token_inputs}
         encoded = []
         for tokens in inputs.values():
-            known = vectors(tokens)
-            encoded.append(known.above(encoder(known.below)))
+            embedded = vectors(tokens)
+            encoded.append(embedded.above(encoder(embedded.below)))
         pooled = []
         for own_side, other_side in (encoded, encoded[::-1]):
             # Each token attends to the other sentence: softmax(X Y^T) Y.

@@ -68,6 +68,7 @@ def fit(
 
 
 def optimizer(recipe: Fit) -> keras.optimizers.Optimizer:
+    """Returns Keras's optimizer of a recipe, Adam or Adadelta, with its clipping and its average of the weights."""
     options = {
         "learning_rate": recipe.learning_rate,
         "epsilon": recipe.epsilon,
@@ -149,8 +150,8 @@ class _State:
     def save(self, history: History) -> None:
         content = io.BytesIO()
         values = enumerate([*self._all, *self._best])
-        arrays = {str(number): np.asarray(value) for number, value in values}
-        np.savez(content, **arrays, **{_HISTORY: np.array(json.dumps(history))})
+        arrays: dict[str, Any] = {str(number): np.asarray(value) for number, value in values}
+        np.savez(content, **arrays | {_HISTORY: np.array(json.dumps(history))})
         staging.write_file(self._path, content.getvalue())
 
     def keep_best(self) -> None:

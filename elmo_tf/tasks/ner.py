@@ -41,6 +41,8 @@ class Network:
 
 @dataclasses.dataclass(frozen=True)
 class NerRecipe(Recipe):
+    """The settings that all systems share, and the biLSTM-CRF's."""
+
     network: Network = Network()
 
 
@@ -106,9 +108,9 @@ class Task(Tagger):
     def network(self, vectors: TokenVectors) -> keras.Model:
         own = self.recipe.network
         tokens = keras.Input((None,), dtype="string", name="tokens")
-        known = vectors(tokens)
-        hidden = BiLSTM(own.units, own.dropout_rate)(known.below)
-        hidden = BiLSTM(own.upper_units, own.dropout_rate)(known.above(hidden))
+        embedded = vectors(tokens)
+        hidden = BiLSTM(own.units, own.dropout_rate)(embedded.below)
+        hidden = BiLSTM(own.upper_units, own.dropout_rate)(embedded.above(hidden))
         scores = keras.layers.Dense(len(self.labels), name="scores")(hidden)
         scores = CRF(len(self.labels), boundaries=False, initializer="glorot_normal", name="crf")(scores)  # [A]
         return keras.Model({"tokens": tokens}, {"scores": scores, "mask": TokenMask()(tokens)})

@@ -46,6 +46,8 @@ class Network:
 
 @dataclasses.dataclass(frozen=True)
 class RolesRecipe(Recipe):
+    """The settings that all systems share, and those of the highway LSTMs."""
+
     network: Network = Network()
 
 
@@ -92,15 +94,15 @@ class Task(Tagger):
         own = self.recipe.network
         tokens = keras.Input((None,), dtype="string", name="tokens")
         predicate = keras.Input((None,), dtype="int32", name="predicate")
-        known = vectors(tokens)
+        embedded = vectors(tokens)
         initial = keras.initializers.RandomNormal(stddev=0.01)  # [S]
         feature = keras.layers.Embedding(3, own.predicate_dim, initial, mask_zero=True, name="predicate_vectors")
-        hidden = joined(known.below, feature(predicate))
+        hidden = joined(embedded.below, feature(predicate))
         for number in range(own.layers):
             hidden = HighwayLSTM(own.units, own.dropout_rate, go_backwards=number % 2 == 1)(hidden)
         # The stack is this system's lowest biLSTM: ELMo at the output is joined to the last layer.
         scores = keras.layers.Dense(len(self.labels), kernel_initializer="orthogonal", name="scores")  # [P]
-        outputs = {"scores": scores(known.above(hidden)), "mask": TokenMask()(tokens)}
+        outputs = {"scores": scores(embedded.above(hidden)), "mask": TokenMask()(tokens)}
         return keras.Model({"tokens": tokens, "predicate": predicate}, outputs)
 
     def inputs(self, examples: Sequence[Frame]) -> dict[str, np.ndarray]:

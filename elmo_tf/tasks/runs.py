@@ -21,6 +21,7 @@ from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, lock
+from elmo_tf.model.cached_layers import CachedLayers
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.tasks import fitting, systems, trained
 from elmo_tf.tasks.prediction import Predictor
@@ -124,7 +125,7 @@ class _Runs:
         self._kind, self._reading, self._labels = type(system), system.reading, system.labels_of(data["train"])
         self._data, self._table, self._bilm, self._given = data, table, bilm, given
         self._checksums = _checksums(data, table, bilm)
-        self._cached_layers = None
+        self._cached_layers: CachedLayers | None = None  # of all sentences, which the first run computes
 
     def train(self, recipe: Recipe, folder: pathlib.Path) -> dict[str, Any]:
         """Trains a system in its folder, or returns its scores if it is complete."""
@@ -169,12 +170,10 @@ class _Runs:
     def _network(self, system: System, folder: pathlib.Path) -> keras.Model:
         vectors = TokenVectors(system.recipe, self._table, self._bilm)
         if vectors.elmo is not None and system.recipe.elmo.remember:
-            if self._cached_layers is None:
-                every = [*self._data["train"], *self._data["dev"], *self._data["test"]]
-                texts = (encoded(tokens) for example in every for tokens in system.texts(example))
-                vectors.elmo.remember(texts, folder)
-                self._cached_layers = vectors.elmo.cached_layers
-            vectors.elmo.cached_layers = self._cached_layers
+            every = (example for name in ("train", "dev", "test") for example in self._data[name])
+            texts = (encoded(tokens) for example in every for tokens in system.texts(example))
+            vectors.elmo.remember(self._cached_layers or texts, folder)
+            self._cached_layers = vectors.elmo.cached_layers
         return system.network(vectors)
 
     def _results(self, system: System, network: keras.Model, history: fitting.History) -> dict[str, Any]:
@@ -258,7 +257,7 @@ def _names(folder: pathlib.Path) -> set[str]:
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat = {}
+    flat: dict[str, Any] = {}
     for name, value in values.items():
         flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
     return flat

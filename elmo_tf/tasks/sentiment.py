@@ -51,6 +51,8 @@ class Network:
 
 @dataclasses.dataclass(frozen=True)
 class SentimentRecipe(Recipe):
+    """The settings that all systems share, and the biattentive network's."""
+
     network: Network = Network()
 
 
@@ -106,15 +108,15 @@ class Task(Classifier):
     def network(self, vectors: TokenVectors) -> keras.Model:
         own = self.recipe.network
         tokens = keras.Input((None,), dtype="string", name="tokens")
-        known = vectors(tokens)
+        embedded = vectors(tokens)
         rate = own.baseline_dropout_rate if vectors.elmo is None else own.dropout_rate
-        encoded = keras.layers.Dropout(rate)(known.below)
+        encoded = keras.layers.Dropout(rate)(embedded.below)
         encoded = keras.layers.Dense(own.units, "relu")(encoded)
         encoded = BiLSTM(own.units)(keras.layers.Dropout(own.encoded_dropout_rate)(encoded))
-        if known.elmo_above is not None:
+        if embedded.elmo_above is not None:
             # [P]: "the output ELMo vectors are computed with a second biLSTM and concatenated to the input", which
             # we take for that of the attention.
-            encoded = joined(encoded, BiLSTM(own.units)(known.elmo_above))
+            encoded = joined(encoded, BiLSTM(own.units)(embedded.elmo_above))
         # Each token attends to the whole sentence: softmax(X X^T) X.
         context = keras.layers.Attention()([encoded, encoded])
         difference = keras.layers.Subtract()([encoded, context])
@@ -138,5 +140,5 @@ def _polar(tree: Tree) -> Tree | None:
     """Returns a tree of two classes; None if the sentence has neither class."""
     if tree.root.label not in _POLARITY:
         return None
-    phrases = [phrase for phrase in tree.phrases if phrase.label in _POLARITY]
-    return Tree([Classified(phrase.tokens, _POLARITY[phrase.label]) for phrase in phrases])
+    polar = ((phrase.tokens, _POLARITY.get(phrase.label or "")) for phrase in tree.phrases)
+    return Tree([Classified(tokens, label) for tokens, label in polar if label is not None])

@@ -53,10 +53,11 @@ class TokenVectors:
         embedding = WordEmbedding(words.words, dim, recipe.words.lower, trainable, name="words")
         if from_file:
             embedding.set_vectors(words.vectors, zero_unknown=not trainable)
-        self._static = [embedding]
+        self._static: list[keras.layers.Layer] = [embedding]
         if recipe.spelling.filters:
-            own = recipe.spelling
-            self._static.append(Spelling(own.filters, own.dim, (own.width, *own.more_widths), name="spelling"))
+            spelled = recipe.spelling
+            widths = (spelled.width, *spelled.more_widths)
+            self._static.append(Spelling(spelled.filters, spelled.dim, widths, name="spelling"))
         self._elmo_position = recipe.elmo.place
         self.elmo: ELMo | None = None
         if elmo is not None and self._elmo_position != "none":

@@ -205,16 +205,16 @@ def load_together(workdirs: Sequence[str | os.PathLike], task: str | None = None
     return Trained(first.system, first.network, *(other.network for other in others))
 
 
-def check_labels(system: System, known: Sequence[str], examples: Sequence[Example], source: Any) -> None:
+def check_labels(system: System, trained_labels: Sequence[str], examples: Sequence[Example], source: Any) -> None:
     """Logs the labels of examples that the training data lacks: they are never predicted.
 
     Raises:
         InputError: if it lacks all labels.
     """
     labels = set(system.labels_of(examples))
-    unknown = labels - set(known)
+    unknown = labels - set(trained_labels)
     if unknown and system.predicts_labels and unknown >= labels - {"O"}:
-        here, there = (_some(sorted(names)) for names in (unknown, set(known) - {"O"}))
+        here, there = (_some(sorted(names)) for names in (unknown, set(trained_labels) - {"O"}))
         problem = f"none of its labels ({here}) is in the training data, which has {there}"
         raise InputError(str(source), f"{problem}: is the label in another column, or is a file of another task?")
     if unknown:

@@ -29,7 +29,7 @@ class Vocabulary:
             first_lines = [token.decode(errors="replace") for token in tokens[:3]]
             raise InputError(source, "<S>, </S>, <UNK> as its first three lines", first_lines)
         self.tokens = tokens
-        self._ids = {}
+        self._ids: dict[bytes, int] = {}
         for number, token in enumerate(tokens):
             _check_token(token, f"{source}, line {number + 1}")
             if self._ids.setdefault(token, number) != number:

@@ -94,7 +94,7 @@ class Board:
         self._profiling = True
 
     def stop_profile(self) -> None:
-        """Writes the profile, if one was started."""
+        """Writes the profile, if profiling was started."""
         if self._profiling:
             self._profiling = False
             with self._guarded():

@@ -1,4 +1,4 @@
-"""When a training saves checkpoints, and how it resumes from one."""
+"""When a training saves checkpoints, and how it resumes."""
 
 import dataclasses
 import logging
@@ -33,7 +33,7 @@ class Checkpointing:
         self._last_save = time.monotonic()
 
     def restore(self, stored_config: TrainConfig) -> None:
-        """Restores the newest intact checkpoint, if there is one; `stored_config` is the recipe of the workdir so far.
+        """Restores the newest intact checkpoint, if any; `stored_config` is the recipe of the workdir so far.
 
         Raises:
             InputError: if the checkpoint belongs to another training.

@@ -82,7 +82,7 @@ def _make_workdir(source: Workdir, target: Workdir) -> None:
         checkpoints.save(new, bilm, optimizer.slots, Progress(0))
 
 
-def _copy_weights(source: BiLM, known: Vocabulary | None, target: BiLM, words: Vocabulary | None) -> None:
+def _copy_weights(source: BiLM, source_words: Vocabulary | None, target: BiLM, words: Vocabulary | None) -> None:
     """Copies the weights of `source` to `target`; of the softmax, the rows of the words that both have."""
     weights = relative_names(source)
     for name, variable in relative_names(target).items():
@@ -90,11 +90,11 @@ def _copy_weights(source: BiLM, known: Vocabulary | None, target: BiLM, words: V
             variable.assign(weights[name])
     if words is None:
         return
-    if known is None:
+    if source_words is None:
         _log.info("the source has no softmax: all %s words get a new row", f"{len(words):,}")
         return
-    known_rows = {word: row for row, word in enumerate(known.tokens)}
-    shared = [(row, known_rows[word]) for row, word in enumerate(words.tokens) if word in known_rows]
+    row_of = {word: row for row, word in enumerate(source_words.tokens)}
+    shared = [(row, row_of[word]) for row, word in enumerate(words.tokens) if word in row_of]
     rows, source_rows = (list(numbers) for numbers in zip(*shared, strict=True))
     for variable, stored in zip(target.softmax.weights, source.softmax.weights, strict=True):
         variable.value.scatter_update(tf.IndexedSlices(tf.gather(stored.value, source_rows), rows))

@@ -56,7 +56,7 @@ class HeldoutEvaluation:
         self.config = config = self.trainer.config
         self._parts = parts(self.records, config)
         self._eval_steps = config.checkpoint_steps if config.eval_steps is None else config.eval_steps
-        self.out_of_patience = False  # whether `train.patience` evaluations have passed without a better one
+        self.out_of_patience = False  # whether `train.patience` evaluations have passed without a better perplexity
         self.seconds = 0.0  # spent on evaluations
 
     def due(self, step: int) -> bool:
@@ -97,7 +97,7 @@ class HeldoutEvaluation:
         return [part for part in parts if part.id not in evaluated]
 
     def is_out_of_patience(self) -> bool:
-        """Returns whether `train.patience` evaluations have passed without a better one."""
+        """Returns whether `train.patience` evaluations have passed without a better perplexity."""
         return 0 < self.config.patience <= metrics_file.evaluations_since_best(self.earlier())
 
     def earlier(self) -> list[HeldoutLine]:

@@ -25,7 +25,7 @@ def train(
     profile: bool = False,
     on_record: Callable[[MetricsLine], None] | None = None,
 ) -> Workdir:
-    """Trains a BiLM on `data`, resuming from the newest intact checkpoint of `workdir` if there is one.
+    """Trains a BiLM on `data`, resuming from the newest intact checkpoint of `workdir`, if any.
 
     Checkpoints are made every `train.checkpoint_steps` steps or `train.checkpoint_minutes` minutes, and evaluations on
     the first `train.eval_tokens` tokens of `heldout` every `train.eval_steps` steps, with a checkpoint each. At the end

@@ -169,7 +169,7 @@ class Run:
         self.monitor.resume_clock()
 
     def evaluate(self, final: bool) -> None:
-        """Evaluates on the held-out text, if there is one; a run that was interrupted meanwhile will resume with it."""
+        """Evaluates on the held-out text, if any; a run that was interrupted meanwhile will resume with it."""
         if self.heldout is not None and not self.heldout.evaluate(self.state.step, final):
             self.asked_to_stop = True
 

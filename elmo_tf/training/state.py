@@ -1,4 +1,4 @@
-"""The state of a training: what steps change and checkpoints store, and how it resumes from one."""
+"""The state of a training: what steps change and checkpoints store, and how it resumes."""
 
 import contextlib
 import dataclasses

@@ -11,7 +11,7 @@ import tensorflow as tf
 from elmo_tf.annotated import squad
 from elmo_tf.errors import InputError
 from elmo_tf.tasks import answers
-from elmo_tf.tasks.answers import Found, Task, best_spans
+from elmo_tf.tasks.answers import AnswerSpan, Task, best_spans
 from elmo_tf.tasks.prediction import Predictor
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
 from tests.tasks.small import EXAMPLES, asked, recipe_of
@@ -60,7 +60,7 @@ def test_the_probabilities_of_several_answers_add_up():
 
 def test_answers_are_scored_as_text_and_placed_in_the_paragraph():
     examples = [asked(PARAGRAPH, "Where?", "New York"), asked(PARAGRAPH, "When?", "in 1990")]
-    found = [Found(8, 9, 0.5), Found(4, 4, 0.25)]
+    found = [AnswerSpan(8, 9, 0.5), AnswerSpan(4, 4, 0.25)]
     assert SYSTEM.scores(examples, found) == {"exact_match": 50, "f1": pytest.approx((1 + 2 / 3) * 50)}
     expected = {"question": "Where?", "answer": "New York", "start": 27, "end": 35, "probability": 0.5}
     assert SYSTEM.to_json(examples[0], found[0]) == expected
@@ -92,7 +92,7 @@ def test_no_answer_competes_with_each_start_and_each_end():
 def test_a_question_whose_answer_is_unlikely_gets_none_and_scores_have_the_official_names():
     system = Task(SYSTEM.recipe, ["questions without an answer"])
     examples = [asked(PARAGRAPH, "Where?", "New York"), impossible(PARAGRAPH, "Who ate?")]
-    found = [Found(8, 9, 0.5, 0.25), Found(0, 0, 0.1, 0.75)]
+    found = [AnswerSpan(8, 9, 0.5, 0.25), AnswerSpan(0, 0, 0.1, 0.75)]
     scores = system.scores(examples, found)
     assert (scores["f1"], scores["HasAns_f1"], scores["NoAns_f1"], scores["best_f1"]) == (100, 100, 100, 100)
     answers = [system.to_json(*pair) for pair in zip(examples, found, strict=True)]
@@ -102,7 +102,7 @@ def test_a_question_whose_answer_is_unlikely_gets_none_and_scores_have_the_offic
     ]
     assert SYSTEM.labels_of(examples) == system.labels
     # A system that was trained without such questions answers all of them.
-    assert SYSTEM.scores(examples, [Found(*one[:3]) for one in found])["NoAns_f1"] == 0
+    assert SYSTEM.scores(examples, [AnswerSpan(*one[:3]) for one in found])["NoAns_f1"] == 0
 
 
 def test_unanswerable_questions_are_learned(tmp_path):
@@ -125,7 +125,10 @@ def test_answers_in_languages_without_spaces_are_scored_by_characters():
     assert SYSTEM.notes(examples) == {"unit": "characters"}
     assert SYSTEM.notes([asked(PARAGRAPH, "Where?", "New York")]) == {"unit": "words"}
     first = context.index("大")
-    assert SYSTEM.scores(examples, [Found(first, first + 1, 0.5)]) == {"exact_match": 0, "f1": pytest.approx(200 / 3)}
+    assert SYSTEM.scores(examples, [AnswerSpan(first, first + 1, 0.5)]) == {
+        "exact_match": 0,
+        "f1": pytest.approx(200 / 3),
+    }
 
 
 def test_long_paragraphs_are_scored_but_not_trained_on(monkeypatch, caplog):

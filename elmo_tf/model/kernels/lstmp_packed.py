@@ -169,8 +169,8 @@ def _step(kernels: Kernels, clips: Clips, from_inputs: tf.Tensor, state: State) 
     cell, recurrent = state
     gates = from_inputs + matmul(recurrent, kernels.recurrent, kernels.recurrent.dtype)
     input_gate, candidate, forget_gate, output_gate, _ = tf.split(gates, [cell.shape[1]] * 4 + [_PADDING], -1)
-    functions = *map(tf.sigmoid, (input_gate, forget_gate, output_gate)), tf.tanh(candidate)
-    cell, hidden = next_cell(*functions, cell, clips.cell)
+    input_gate, forget_gate, output_gate = map(tf.sigmoid, (input_gate, forget_gate, output_gate))
+    cell, hidden = next_cell(input_gate, forget_gate, output_gate, tf.tanh(candidate), cell, clips.cell)
     if kernels.projection is None:
         return cell, hidden
     return cell, clip(matmul(hidden, kernels.projection, kernels.projection.dtype), clips.projection)

@@ -5,12 +5,14 @@ repacks the right factor each time, which for the weights takes longer than the 
 for all gates. The kernels' gradients are one product over all steps; TensorFlow's would be a sum over steps.
 """
 
+from typing import Any
+
 import tensorflow as tf
 
 from elmo_tf.model.operations import FORGET_BIAS, Clips, clip, fused, matmul, next_cell
 
 
-def run(clips: Clips, dtype: str, inputs, cell, recurrent, *weights):
+def run(clips: Clips, dtype: str, inputs: tf.Tensor, cell: tf.Tensor, recurrent: tf.Tensor, *weights: tf.Tensor) -> Any:
     """Returns what a call of `LSTMP` does.
 
     Args:

@@ -136,8 +136,8 @@ class _PairScorer(NamedTuple):
         begin = tf.maximum(first - self.most, 0)
         seeds = two_seeds(seed, first)
         pairs = vectors[first:after, None] * vectors[None, begin:after]
-        known = dropped(self._features(tables, facts, first, after, begin), self.dropout_rate, seeds[0])
-        sums = tf.tensordot(pairs, product, 1) + tf.tensordot(known, features, 1)
+        feature_vectors = dropped(self._features(tables, facts, first, after, begin), self.dropout_rate, seeds[0])
+        sums = tf.tensordot(pairs, product, 1) + tf.tensordot(feature_vectors, features, 1)
         sums += late[first:after, None] + early[None, begin:after]
         pair_scores = score(sums, ScoreWeights(product, *others), self.dropout_rate, seeds[1])
         # Picks each span's candidates from the block's columns, the nearest first.
@@ -156,8 +156,8 @@ class _PairScorer(NamedTuple):
             features.append(tf.gather(tables[1], tf.cast(same, tf.int32)))
         if self.num_genres:
             # An unknown genre has the vector 0.
-            known = tf.one_hot(facts["genres"][first:after] - 1, self.num_genres, dtype=tables[-1].dtype)
-            features.append(tf.tile(tf.matmul(known, tables[-1])[:, None], (1, after - begin, 1)))
+            genres = tf.one_hot(facts["genres"][first:after] - 1, self.num_genres, dtype=tables[-1].dtype)
+            features.append(tf.tile(tf.matmul(genres, tables[-1])[:, None], (1, after - begin, 1)))
         return tf.concat(features, -1)
 
 

@@ -38,7 +38,7 @@ def _in_blocks(function, block, rows, constants, *inputs):
         return function(number * block, tf.minimum((number + 1) * block, rows), constants, *tensors)
 
     @tf.custom_gradient
-    def computed(*tensors: tf.Tensor):
+    def computed(*tensors: tf.Tensor) -> Any:
         def forward(number, parts):
             return number + 1, parts.write(number, compute(number, tensors))
 

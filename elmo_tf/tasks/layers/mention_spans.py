@@ -87,8 +87,8 @@ class MentionSpans(Tracked, keras.layers.Layer):
         # The scores of all spans, float32 (words, widths).
         weights = ScoreWeights(*self._score_weights)
         of_first, of_last, of_width, of_head = tf.split(tf.convert_to_tensor(weights.first), self._parts)
-        known = tf.gather(tf.matmul(vectors, of_head), last)
-        hidden_layer = tf.einsum("wkt,wtu->wku", heads, known) + tf.tensordot(widths, of_width, 1)
+        head_products = tf.gather(tf.matmul(vectors, of_head), last)
+        hidden_layer = tf.einsum("wkt,wtu->wku", heads, head_products) + tf.tensordot(widths, of_width, 1)
         hidden_layer += tf.matmul(hidden, of_first)[:, None] + tf.gather(tf.matmul(hidden, of_last), last)
         scores = score(hidden_layer, weights, self.dropout_rate, seeds[1])
         choose = functools.partial(best_spans, ratio=self.ratio)

@@ -40,7 +40,7 @@ def _bare(text: str) -> str:
 
 def _segments(text: str) -> list[str]:
     """Returns single ideographs and kana, and the words between them."""
-    segments = []
+    segments: list[str] = []
     for segment in _SEGMENT.findall(_bare(text)):
         segments += [segment] if re.match(_ALONE, segment) else penn.split(segment)
     return segments

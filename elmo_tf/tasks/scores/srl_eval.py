@@ -20,7 +20,8 @@ Argument = tuple[str, tuple[tuple[int, int], ...]]
 
 def by_label(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> dict[str, Counts]:
     """Returns the counts of each label, in alphabetical order, given IOB2 tags of a sentence for each predicate."""
-    right, expected, answered = (collections.Counter() for _ in range(3))
+    right: collections.Counter[str] = collections.Counter()
+    expected, answered = right.copy(), right.copy()
     for pair in zip(gold, predicted, strict=True):
         wanted, given = map(arguments_of, pair)
         for counter, arguments in ((right, set(wanted) & set(given)), (expected, wanted), (answered, given)):
