@@ -134,7 +134,7 @@ def _parser() -> Parser:
 
 
 def _configure_logging() -> None:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     # A message replaces a progress line, which may be longer.
     erase = "\033[K" if sys.stderr.isatty() else ""
     logging.basicConfig(format=f"{erase}%(message)s", stream=sys.stderr, level=logging.WARNING)

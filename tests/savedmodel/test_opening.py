@@ -110,6 +110,16 @@ def test_a_damaged_list_configuration_or_provenance_is_named(copy, name, content
         sources.find(copy)
 
 
+def test_an_exported_task_is_named_as_what_it_is(copy):
+    (copy / contract.CONFIG_FILE).unlink()
+    (copy / contract.SYSTEM_FILE).write_text("{}")
+    checksums.write(copy)
+    with pytest.raises(InputError, match=rf"^{copy}: an export of `elmo-tf task`; use tf.saved_model.load and its "):
+        elmo_tf.load(copy)
+    with pytest.raises(InputError, match=rf"^{copy}: not a workdir of elmo-tf train: it has no config.json$"):
+        elmo_tf.export(copy, copy.parent / "other")
+
+
 @pytest.mark.parametrize("train", ['{"optimizer": "later"}', '{"unknown": 1}', "3"])
 def test_training_settings_of_a_later_version_are_no_obstacle(copy, train):
     config = json.loads((copy / "assets" / "config.json").read_text())

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import re
 import shutil
 
 import numpy as np
@@ -53,10 +54,12 @@ def test_an_unknown_name_is_one_line_with_a_similar_one(capsys):
     assert capsys.readouterr().err == f"elmo-tf: error: {message}\n"
 
 
-def test_raw_sentences_come_from_standard_input():
+def test_raw_sentences_come_from_standard_input_and_nothing_of_tensorflows_is_printed():
     command = ["-m", "elmo_tf.cli", "task", "ner", "predict", "--model", NAME, "--input", "-"]
-    done = run_python(*command, input="Barack Obama was born in Hawaii and worked for Microsoft.\n\n" * 2)
+    text = "Barack Obama was born in Hawaii and worked for Microsoft.\n\n" * 2
+    done = run_python(*command, input=text, env={"TF_CPP_MIN_LOG_LEVEL": None})
     assert [json.loads(line)["tags"] for line in done.stdout.splitlines()] == [TAGS, TAGS]
+    assert not re.search(r"^[IWE]\d{4} ", done.stderr, re.MULTILINE), done.stderr
 
 
 def test_import_writes_a_savedmodel_with_the_same_tags(tmp_path, capsys):

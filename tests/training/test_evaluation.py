@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from elmo_tf import api
 from elmo_tf.errors import InputError
+from elmo_tf.files import progress
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.records.windows import Windows
@@ -48,6 +49,13 @@ def test_several_streams_count_every_token_with_the_state_of_its_stream(bilm, re
     assert abs(means[0] - means[1]) > 0.01
     found = [result.forward_perplexity, result.backward_perplexity, result.perplexity]
     np.testing.assert_allclose(found, np.exp([*means, means.mean()]), rtol=checks.PERPLEXITY)
+
+
+def test_the_progress_line_counts_the_tokens_of_the_result(bilm, records, monkeypatch, capsys):
+    monkeypatch.setattr(progress.ProgressLine, "due", lambda _: True)
+    tokens = evaluate(bilm, records, batch_size=3, unroll_steps=4).tokens
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == f"evaluating {tokens}/{tokens} tokens, sentence boundaries included"
 
 
 def test_the_unknown_rate_is_the_share_of_unk_among_all_that_is_predicted(tmp_path):

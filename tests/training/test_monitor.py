@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.training import loop
+from elmo_tf.errors import InputError
+from elmo_tf.training import loop, monitor
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.workdir import checkpoints, metrics_file
 from elmo_tf.workdir.metrics_file import MetricsFile
@@ -165,3 +166,14 @@ def test_a_perplexity_that_is_not_a_number_is_read_and_worse_than_any_other(tmp_
         assert [one.step for one in found] == [1, 2, 3, 4]
         assert metrics_file.best(found).step == 2
         assert metrics_file.evaluations_since_best(found) == 2
+
+
+def test_a_loss_that_is_not_finite_is_reported_with_its_step_and_no_checkpoint_is_promised():
+    values = np.array([[1, 1, 1], [2, np.nan, 3], [np.inf, 1, 1]])
+    with pytest.raises(InputError) as caught:
+        monitor.check_finite(values, 9)
+    assert str(caught.value) == (
+        "train.learning_rate: training diverged at step 8: forward loss 2.0, backward loss nan, gradient norm 3.0; "
+        "run again with a smaller rate: that resumes from the last checkpoint, if there is one"
+    )
+    monitor.check_finite(values[:1], 7)
