@@ -59,7 +59,7 @@ def test_the_checkpoint_of_a_workdir_is_computed_by_either(workdir):
 def test_a_large_call_changes_the_engine_once_unless_it_is_fixed(monkeypatch):
     monkeypatch.setattr(engines, "TENSORFLOW_TOKENS", 5)
     made, make = [], engines.make
-    monkeypatch.setattr(engines, "make", lambda source, name: made.append(name) or make(source, name))
+    monkeypatch.setattr(engines, "make", lambda source, name, *threads: made.append(name) or make(source, name))
     model, fixed = elmo_tf.load("english"), elmo_tf.load("english", engine="numpy")
     small, large = ["a b c d e"], ["a b", "c d e f"]
     model.encode(small)
