@@ -219,13 +219,3 @@ def test_the_program_with_another_tokenizer_keeps_german_ordinals_and_abbreviati
     run(tokenizer)
     lines = (folder / "corpus.txt").read_text("utf-8").splitlines()
     assert lines == ["Am 3. Oktober , z. B. in Berlin .", "Das Haus .", "Ein Haus ."]
-
-
-@pytest.mark.slow  # trains and exports preset tiny; `test_public_face.py` tests the same functions one by one
-def test_the_program_of_the_page_about_python_runs(folder, records):
-    program, *_ = blocks("docs/python.md", "python")
-    (folder / "data").mkdir()
-    for name in ("train", "heldout"):
-        (folder / "data" / name).symlink_to(records.path)
-    assert run(program).vectors.shape == (1, 256)
-    assert (folder / "savedmodels" / "mine" / "2").is_dir()
