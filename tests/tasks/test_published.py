@@ -14,7 +14,7 @@ from benchmarks import pack_tagger
 from elmo_tf import cli, tasks
 from elmo_tf.errors import InputError
 from elmo_tf.published import fetching, models
-from tests.helpers import ROOT, run_python
+from tests.helpers import ROOT
 
 NAME = "english-ner"
 SENTENCE = "Barack Obama was born in Hawaii and worked for Microsoft ."
@@ -53,10 +53,10 @@ def test_an_unknown_name_is_one_line_with_a_similar_one(capsys):
     assert capsys.readouterr().err == f"elmo-tf: error: {message}\n"
 
 
-def test_raw_sentences_come_from_standard_input():
-    command = ["-m", "elmo_tf.cli", "task", "ner", "predict", "--model", NAME, "--input", "-"]
-    done = run_python(*command, input="Barack Obama was born in Hawaii and worked for Microsoft.\n\n" * 2)
-    assert [json.loads(line)["tags"] for line in done.stdout.splitlines()] == [TAGS, TAGS]
+def test_raw_sentences_come_from_standard_input(typed, capsys):
+    typed(b"Barack Obama was born in Hawaii and worked for Microsoft.\n\n" * 2)
+    assert cli.main(["task", "ner", "predict", "--model", NAME, "--input", "-"]) == 0
+    assert [json.loads(line)["tags"] for line in capsys.readouterr().out.splitlines()] == [TAGS, TAGS]
 
 
 def test_import_writes_a_savedmodel_with_the_same_tags(tmp_path, capsys):
