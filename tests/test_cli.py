@@ -156,7 +156,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("command", "message"), WRONG, ids=[command for command, _ in WRONG])
-def test_wrong_input_is_one_line_that_names_it_and_nothing_is_left_behind(project, command, message, capsys, monkeypatch):
+def test_wrong_input_is_one_line_that_names_it_and_nothing_is_left_behind(
+    project, command, message, capsys, monkeypatch
+):
     monkeypatch.chdir(project)
     before = snapshot(project)
     assert cli.main(command.split()) == 1

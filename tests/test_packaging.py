@@ -312,7 +312,7 @@ def test_the_page_without_tensorflow_runs_where_three_packages_are_installed(tmp
 
     run("-m", "pip", "install", "--no-deps", source)
     run("-m", "pip", "install", *shlex.split(packages))
-    installed = {one["name"] for one in json.loads(run("-m", "pip", "list", "--format", "json"))}
+    installed = {listed["name"] for listed in json.loads(run("-m", "pip", "list", "--format", "json"))}
     assert installed - {"pip", "setuptools"} == {"elmo-tf", "numpy", "h5py", "msgspec"}
     *vectors, total, word = run("-c", program).splitlines()
     assert [line.rpartition("(")[2] for line in vectors] == ["5, 256)", "6, 256)"]

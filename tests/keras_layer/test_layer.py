@@ -131,8 +131,8 @@ def test_the_static_shape_is_known(boundaries):
     more = 2 * boundaries
     for time, expected in ((None, None), (6, 6 + more)):
         outputs = layer(keras.Input((time,), dtype="string"))
-        assert [one.shape for one in outputs] == [(None, expected, 16)] * 2
-        assert [one._keras_mask.shape for one in outputs] == [(None, expected)] * 2
+        assert [output.shape for output in outputs] == [(None, expected, 16)] * 2
+        assert [output._keras_mask.shape for output in outputs] == [(None, expected)] * 2
     mask = TokenMask.from_config(layer.token_mask.get_config())
     assert mask.boundaries == boundaries
 
