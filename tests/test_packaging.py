@@ -48,6 +48,10 @@ def test_the_requirements_are_those_of_the_project_with_all_extras():
     assert lines == [*PROJECT["dependencies"], *EXTRAS["beam"], *EXTRAS["text"], *EXTRAS["tasks"]]
 
 
+def test_the_citation_has_the_version_of_the_package():
+    assert f"\nversion: {elmo_tf.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
 def test_both_licenses_are_named_and_their_texts_installed():
     assert PROJECT["license"] == "Apache-2.0 AND CC-BY-SA-4.0"
     first = [(ROOT / file).read_text().split()[:2] for file in PROJECT["license-files"]]
