@@ -200,8 +200,8 @@ def test_the_layer_is_made_from_its_own_configuration():
     assert isinstance(again.bilm, BiLM)
 
 
-def test_each_sentence_of_a_batch_is_computed_once(monkeypatch):
-    layer, computed = elmo_tf.ELMo(MICRO), []
+def test_each_sentence_of_a_batch_is_computed_once(with_options, monkeypatch):
+    layer, computed = with_options(), []
     rows = [["a", "b", ""], ["c", "", ""], ["a", "b", ""], ["ab", "", ""], ["a\0b", "", ""], ["a", "", "b"]]
     expected, compute = layer._layers_of(tf.constant(rows)), layer._layers_of
     monkeypatch.setattr(layer, "_layers_of", lambda tokens: computed.extend(tokens.numpy().tolist()) or compute(tokens))
