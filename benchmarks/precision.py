@@ -24,7 +24,7 @@ import elmo_tf
 from benchmarks.measuring import report, timed
 from elmo_tf.embedder import Embedder, Encoded
 from elmo_tf.published import weights
-from elmo_tf.savedmodel.contract import PRECISIONS
+from elmo_tf.sources import PRECISIONS
 
 _ALONE = 20  # sentences that are embedded one at a time
 
