@@ -48,6 +48,10 @@ def test_the_requirements_are_those_of_the_project_with_all_extras():
     assert lines == [*PROJECT["dependencies"], *EXTRAS["beam"], *EXTRAS["text"], *EXTRAS["tasks"]]
 
 
+def test_the_citation_has_the_version_of_the_package():
+    assert f"\nversion: {elmo_tf.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
 def test_both_licenses_are_named_and_their_texts_installed():
     assert PROJECT["license"] == "Apache-2.0 AND CC-BY-SA-4.0"
     first = [(ROOT / file).read_text().split()[:2] for file in PROJECT["license-files"]]
@@ -312,7 +316,7 @@ def test_the_page_without_tensorflow_runs_where_three_packages_are_installed(tmp
 
     run("-m", "pip", "install", "--no-deps", source)
     run("-m", "pip", "install", *shlex.split(packages))
-    installed = {one["name"] for one in json.loads(run("-m", "pip", "list", "--format", "json"))}
+    installed = {listed["name"] for listed in json.loads(run("-m", "pip", "list", "--format", "json"))}
     assert installed - {"pip", "setuptools"} == {"elmo-tf", "numpy", "h5py", "msgspec"}
     *vectors, total, word = run("-c", program).splitlines()
     assert [line.rpartition("(")[2] for line in vectors] == ["5, 256)", "6, 256)"]

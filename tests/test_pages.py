@@ -126,7 +126,7 @@ def test_the_program_of_the_page_about_models_runs(capsys):
 def test_the_program_about_spacy_tells_two_banks_apart(tmp_path, monkeypatch, capsys):
     pytest.importorskip("spacy", reason="spaCy is no dependency")
     monkeypatch.chdir(tmp_path)
-    (program,) = (one for one in blocks("docs/python.md", "python") if one.startswith("import spacy"))
+    (program,) = (block for block in blocks("docs/python.md", "python") if block.startswith("import spacy"))
     run(program)
     shape, similarity = capsys.readouterr().out.splitlines()
     assert shape == "(9, 256)"

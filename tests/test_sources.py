@@ -149,11 +149,6 @@ def test_a_models_folder_stands_for_its_newest_version(savedmodel, tmp_path):
     assert sources.find(tmp_path / "model" / "2").name == str(tmp_path / "model" / "2")
 
 
-def test_an_unknown_tokenizer_is_refused():
-    with pytest.raises(InputError, match=r"^tokenizer: expected one of whitespace, .*, found 'letters'$"):
-        elmo_tf.load("english", tokenizer="letters")
-
-
 @pytest.mark.parametrize("use", [elmo_tf.load, elmo_tf.ELMo, sources.find])
 @pytest.mark.parametrize("given", ["bokks", "no/such", "", 3, [1, 2], ["a", "b", "c"]])
 def test_what_is_no_source_is_reported_with_the_names_of_models(use, given):

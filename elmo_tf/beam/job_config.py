@@ -46,7 +46,7 @@ class JobConfig:
         is_raw = self.tokenizer in ("unicode", None)
         if self.line is not None:
             self.require_one_of("line", sentences.LINES)
-            require("line", is_raw, "tokenizer unicode with it", f"line {self.line} alone")
+            require("line", is_raw, "it needs the tokenizer unicode")
 
     def require_one_of(self, name: str, values: Iterable[str]) -> None:
         """Raises `InputError` unless a field has one of the values."""
@@ -80,7 +80,7 @@ def corpus(patterns: Iterable[str], outputs: Iterable[str], tokenizer: str) -> l
     """
     written = tuple(f"{folder}/" for folder in outputs)
     files = [file for file in corpora.match(patterns) if not _real_path(file.path).startswith(written)]
-    require("input", bool(files), "files outside of the output folders", "none")
+    require("input", bool(files), "all these files are in the output folders")
     return reading.inspect(files, tokenizer)
 
 
@@ -99,10 +99,10 @@ def _real_path(path: str) -> str:
     return os.path.realpath(path) if stores.is_local(path) else path.rstrip("/")
 
 
-def require(parameter: str, holds: bool, expected: str, found: Any) -> None:
-    """Raises `InputError` about `parameter` unless the expectation `holds`."""
+def require(parameter: str, holds: bool, problem: str, *found: Any) -> None:
+    """Raises `InputError` about `parameter`, with the other arguments, unless the condition `holds`."""
     if not holds:
-        raise InputError(parameter, expected, found)
+        raise InputError(parameter, problem, *found)
 
 
 @contextlib.contextmanager

@@ -55,7 +55,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raises `InputError` where argparse would end the process."""
-        raise InputError("beam", "options of Beam", message)
+        raise InputError("beam", message)
 
     def add_value_provider_argument(self, *names: str, **settings) -> None:
         """Adds an option that Beam declares for its templates as an ordinary one."""

@@ -142,7 +142,7 @@ def _chosen(workdir: Workdir, checkpoint: str) -> pathlib.Path:
     if checkpoint == BEST:
         best = metrics_file.best(metrics_file.evaluations(workdir.metrics), existing)
         if best is None:
-            raise InputError("checkpoint", f"{workdir.path} has no evaluation on held-out text to find the best by")
+            raise InputError("checkpoint", f"{workdir.path} has no evaluation on held-out text to choose the best by")
         return folder_of(workdir, best.step)
     known = ", ".join(map(str, existing)) or "of which there are none"
     raise InputError("checkpoint", f"{LATEST}, {BEST} or one of the steps {known}", repr(checkpoint))

@@ -27,7 +27,7 @@ def test_columns_with_a_header_and_json_have_the_same_sentences(tmp_path, text):
         assert found == [
             Classified(tokens, [*labels, "0", "1"][number]) for tokens, number in zip(expected, (1, 0), strict=True)
         ]
-    assert [one.tokens for one in classes.read_sentences(path)] == expected
+    assert [sentence.tokens for sentence in classes.read_sentences(path)] == expected
 
 
 def test_a_table_to_predict_needs_no_label_and_a_class_may_be_minus_one(tmp_path):

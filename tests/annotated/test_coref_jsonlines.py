@@ -34,7 +34,9 @@ def test_documents_without_clusters_may_be_text(tmp_path):
     first, second = read_jsonlines(write(tmp_path, lines({"doc_key": "a", "text": text}, LINE)), labelled=False)
     assert first == document_of_text(text, "a")
     assert first.sentences == [["Anna", "sat", "."], ["She", "slept", "!"]]
-    assert [text[begin:end] for begin, end in first.offsets] == [word for one in first.sentences for word in one]
+    assert [text[begin:end] for begin, end in first.offsets] == [
+        word for sentence in first.sentences for word in sentence
+    ]
     assert second.clusters == []
 
 

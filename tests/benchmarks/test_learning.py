@@ -26,4 +26,4 @@ def test_a_recipe_is_a_run_for_each_seed_and_a_line_with_their_mean(tmp_path, mo
         "preset  93.0        92.0 94.0  150",
         "less    97.0        96.0 98.0  350",
     ]
-    assert [one["recipe"] for one in json.loads(last)] == ["preset", "preset", "less", "less"]
+    assert [run["recipe"] for run in json.loads(last)] == ["preset", "preset", "less", "less"]

@@ -84,7 +84,7 @@ def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
 
 def test_the_first_epoch_above_the_baselines_best_is_given_with_its_updates(tmp_path):
     def write(name: str, scores: list[float | None], steps: int) -> pathlib.Path:
-        history = [{"steps": steps} | ({} if one is None else {"dev": {"f1": one}}) for one in scores]
+        history = [{"steps": steps} | ({} if score is None else {"dev": {"f1": score}}) for score in scores]
         path = tmp_path / name / "scores.json"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"metric": "f1", "history": history}))

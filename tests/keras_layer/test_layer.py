@@ -131,8 +131,8 @@ def test_the_static_shape_is_known(boundaries):
     more = 2 * boundaries
     for time, expected in ((None, None), (6, 6 + more)):
         outputs = layer(keras.Input((time,), dtype="string"))
-        assert [one.shape for one in outputs] == [(None, expected, 16)] * 2
-        assert [one._keras_mask.shape for one in outputs] == [(None, expected)] * 2
+        assert [output.shape for output in outputs] == [(None, expected, 16)] * 2
+        assert [output._keras_mask.shape for output in outputs] == [(None, expected)] * 2
     mask = TokenMask.from_config(layer.token_mask.get_config())
     assert mask.boundaries == boundaries
 
@@ -200,8 +200,8 @@ def test_the_layer_is_made_from_its_own_configuration():
     assert isinstance(again.bilm, BiLM)
 
 
-def test_each_sentence_of_a_batch_is_computed_once(monkeypatch):
-    layer, computed = elmo_tf.ELMo(MICRO), []
+def test_each_sentence_of_a_batch_is_computed_once(with_options, monkeypatch):
+    layer, computed = with_options(), []
     rows = [["a", "b", ""], ["c", "", ""], ["a", "b", ""], ["ab", "", ""], ["a\0b", "", ""], ["a", "", "b"]]
     expected, compute = layer._layers_of(tf.constant(rows)), layer._layers_of
     monkeypatch.setattr(layer, "_layers_of", lambda tokens: computed.extend(tokens.numpy().tolist()) or compute(tokens))

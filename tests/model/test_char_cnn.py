@@ -23,7 +23,9 @@ def _layer(num_highway=2, activation="relu", output_dim=5, filters=FILTERS, prod
 
 
 def _reference(layer, ids):
-    highways = {f"{one.name}/{variable.name}": variable for one in layer.highways for variable in one.variables}
+    highways = {
+        f"{highway.name}/{variable.name}": variable for highway in layer.highways for variable in highway.variables
+    }
     projection = {} if layer.projection is None else {"projection/kernel": layer.projection.kernel}
     projection |= {} if layer.projection is None else {"projection/bias": layer.projection.bias}
     own = {variable.name: variable for variable in [layer.embedding, *layer.kernels, *layer.biases]}

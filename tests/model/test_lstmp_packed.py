@@ -100,7 +100,7 @@ def test_bfloat16_kernels_keep_the_bias():
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_weights_can_be_had_back(kind, dtype):
     layer = new_layer(kind)
-    kernels = [None if one is None else tf.cast(one, tf.float32) for one in layer.kernels(dtype)]
+    kernels = [None if kernel is None else tf.cast(kernel, tf.float32) for kernel in layer.kernels(dtype)]
     tolerance = checks.FEW if dtype == "float32" else {"rtol": 2**-7, "atol": 2**-17}
     found = lstmp_packed.unpacked(lstmp_packed.Kernels(*kernels), INPUT_DIM)
     for variable, value in zip(layer.weights, found, strict=True):

@@ -204,7 +204,7 @@ def test_a_browser_shows_the_page_without_a_request_and_without_running_its_text
     assert "img" not in elements.counts
     assert elements.counts["circle"] == 3 * 3
     (said,) = (
-        json.loads(one.removesuffix(" end of actions")) for one in elements.texts if one.endswith("end of actions")
+        json.loads(text.removesuffix(" end of actions")) for text in elements.texts if text.endswith("end of actions")
     )
     first, length = sentence.split()[0], len(sentence.split()) + 1
     assert said[1:4] == ["1", "before", f"{first} \u2013 {sentence.split()[1]}"]

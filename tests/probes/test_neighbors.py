@@ -77,7 +77,7 @@ def test_the_first_of_two_uses_in_the_sentence_counts(savedmodel, find):
     ((first, *_),), vectors = (model(strings=tf.constant([one]))["elmo"].numpy() for one in (query, text))
     (use,) = find(text.encode(), sentence=query)
     mean = vectors[0].mean(axis=0)
-    best = max(cosine(one - mean, first - mean) for one in vectors[0])
+    best = max(cosine(vector - mean, first - mean) for vector in vectors[0])
     assert use.similarity == pytest.approx(best, rel=1e-5)
 
 

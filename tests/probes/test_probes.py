@@ -23,12 +23,15 @@ SENTENCES = [[WORDS[int(n)] for n in np.random.default_rng(seed).integers(4, siz
 
 
 def tagged(sentences) -> list[Tagged]:
-    return [Tagged(one, ["X", *("A" if before in WORDS[:2] else "B" for before in one[:-1])]) for one in sentences]
+    return [
+        Tagged(sentence, ["X", *("A" if before in WORDS[:2] else "B" for before in sentence[:-1])])
+        for sentence in sentences
+    ]
 
 
 def conllu(sentences: list[Tagged]) -> str:
     row = "{0}\t{1}\t_\t{2}\t{2}\t_\t_\t_\t_\t_\n".format
-    return "\n".join("".join(map(row, itertools.count(1), one.tokens, one.labels)) for one in sentences)
+    return "\n".join("".join(map(row, itertools.count(1), sentence.tokens, sentence.labels)) for sentence in sentences)
 
 
 @pytest.mark.slow
@@ -181,7 +184,7 @@ def test_wsd_as_a_command(savedmodel, tmp_path, capsys):
     assert len(labels) == 6
     names = ["layer_0", "layer_1", "layer_2", "average"]
     points = [np.loadtxt(logdir / f"{name}.tsv", delimiter="\t") for name in names]
-    assert {one.shape for one in points} == {(5, 16)}
+    assert {point.shape for point in points} == {(5, 16)}
     np.testing.assert_allclose(points[3], np.mean(points[:3], 0), rtol=1e-2, atol=1e-3)
     config = (logdir / "projector_config.pbtxt").read_text()
     assert all(f'tensor_path: "{name}.tsv"' in config for name in names)

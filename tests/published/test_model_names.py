@@ -42,7 +42,7 @@ def server(pair, monkeypatch):
     options, weights = pair
     row = models.find("small")
     row = dataclasses.replace(row, size=len(weights), sha256=hashlib.sha256(weights).hexdigest())
-    monkeypatch.setattr(models, "MODELS", (*(one for one in models.MODELS if one.name != "small"), row))
+    monkeypatch.setattr(models, "MODELS", (*(model for model in models.MODELS if model.name != "small"), row))
     monkeypatch.setattr(download, "_WAITS", (0, 0))
     with serve(b"") as running:
         running.files = {f"/elmo/{row.options}": options, f"/elmo/{row.weights}": weights}

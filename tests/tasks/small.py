@@ -86,5 +86,5 @@ def built(
     keras.utils.set_random_seed(0)
     system, examples = systems.system_class(task)(recipe or recipe_of(task)), EXAMPLES[task]
     system.labels = system.labels_of(examples)
-    table = word_table(system.recipe, [tokens for one in examples for tokens in system.texts(one)], [])
+    table = word_table(system.recipe, [tokens for example in examples for tokens in system.texts(example)], [])
     return system, system.network(TokenVectors(system.recipe, table, elmo)), examples

@@ -96,7 +96,7 @@ def test_a_question_whose_answer_is_unlikely_gets_none_and_scores_have_the_offic
     scores = system.scores(examples, found)
     assert (scores["f1"], scores["HasAns_f1"], scores["NoAns_f1"], scores["best_f1"]) == (100, 100, 100, 100)
     answers = [system.to_json(*pair) for pair in zip(examples, found, strict=True)]
-    assert [(one["answer"], one["start"], one["no_answer"]) for one in answers] == [
+    assert [(answer["answer"], answer["start"], answer["no_answer"]) for answer in answers] == [
         ("New York", 27, 0.25),
         ("", None, 0.75),
     ]
@@ -108,7 +108,7 @@ def test_a_question_whose_answer_is_unlikely_gets_none_and_scores_have_the_offic
 def test_unanswerable_questions_are_learned(tmp_path):
     examples = [*EXAMPLES["answers"][:2], impossible("Boris slept", "Who sang?")]
     system = Task(recipe_of("answers"), SYSTEM.labels_of(examples))
-    table = word_table(system.recipe, [tokens for one in examples for tokens in system.texts(one)], [])
+    table = word_table(system.recipe, [tokens for example in examples for tokens in system.texts(example)], [])
     network = system.network(TokenVectors(system.recipe, table, None))
     inputs, targets = system.inputs(examples), system.targets(examples)
     with tf.GradientTape() as tape:

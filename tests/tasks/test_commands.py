@@ -38,12 +38,14 @@ def train(capsys, task, data, workdir, *options) -> dict:
 
 
 @pytest.fixture
-def loaded_once(monkeypatch):
+def systems_loaded_once(monkeypatch):
     """Tracing a loaded network takes seconds."""
     monkeypatch.setattr(trained, "load", functools.cache(trained.load))
 
 
-def test_a_tagger_with_elmo_is_trained_evaluated_and_used(savedmodel, data, tmp_path, capsys, caplog, loaded_once):
+def test_a_tagger_with_elmo_is_trained_evaluated_and_used(
+    savedmodel, data, tmp_path, capsys, caplog, systems_loaded_once
+):
     workdir = tmp_path / "run"
     options = ["--model", savedmodel.path, "--set", "elmo.remember=true"]
     results = train(capsys, "ner", data, workdir, *options)

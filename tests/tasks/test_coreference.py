@@ -47,7 +47,7 @@ def test_a_very_long_sentence_is_read_as_several_and_words_keep_their_numbers():
 def test_the_sentences_of_a_window_are_those_whose_layers_elmo_was_told_to_remember():
     system = Task(recipe_of("coreference", "network.window=1"))
     examples = EXAMPLES["coreference"]
-    known = {tuple(token.encode() for token in tokens) for one in examples for tokens in system.texts(one)}
+    known = {tuple(token.encode() for token in tokens) for example in examples for tokens in system.texts(example)}
     for seed in range(5):
         rows = system.inputs(system.drawn(examples, np.random.default_rng(seed)))["tokens"]
         assert len(rows) == len(examples)
@@ -114,7 +114,7 @@ def test_other_things_are_refused(item, message):
 
 def test_gold_clusters_score_100_and_none_0():
     examples = EXAMPLES["coreference"]
-    found = SYSTEM.scores(examples, [one.clusters for one in examples])
+    found = SYSTEM.scores(examples, [example.clusters for example in examples])
     names = [f"{name}_{measure}" for name in ("muc", "bcub", "ceafe") for measure in ("recall", "precision", "f1")]
     assert found == pytest.approx(dict.fromkeys(["average_f1", *names], 100))
     assert SYSTEM.scores(examples, [[] for _ in examples])["average_f1"] == 0

@@ -91,7 +91,7 @@ def test_seeds_share_the_layers_of_the_sentences_and_the_best_is_loaded(data, tm
     caplog.set_level(logging.INFO, "elmo_tf")
     results = train(data, tmp_path / "run", "elmo.place=both", "fit.epochs=2", elmo=MICRO, seeds=2)
     # One computation for both seeds, of the distinct sentences.
-    (line,) = [one.getMessage() for one in caplog.records if "distinct sentences" in one.getMessage()]
+    (line,) = [record.getMessage() for record in caplog.records if "distinct sentences" in record.getMessage()]
     assert line == "ELMo's layers of 24 distinct sentences: 0.00 GB in memory"
     assert results["scores"].keys() == {"seed_0", "seed_1"}
     assert results["best"] in results["scores"]

@@ -6,9 +6,9 @@ from elmo_tf.tasks.scores import cmrc_eval, coref_eval, squad_eval, srl_eval
 from elmo_tf.tasks.scores.f1 import Counts
 
 
-def clusters(*sizes: str) -> list[list[tuple[int, int]]]:
+def clusters(*letters: str) -> list[list[tuple[int, int]]]:
     """Returns clusters of mentions that are called by letters."""
-    return [[(ord(letter), ord(letter) + 1) for letter in one] for one in sizes]
+    return [[(ord(letter), ord(letter) + 1) for letter in cluster] for cluster in letters]
 
 
 # Bagga and Baldwin 1998: the key, and a response that joins two of its clusters.

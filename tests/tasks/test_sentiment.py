@@ -18,7 +18,7 @@ def test_phrases_of_four_tokens_and_sentences_without_phrases_are_trained_on(tmp
     path.write_text(TREES)
     system = sentiment.Task(recipe_of("sentiment"))
     items = classes.read_trees(path)
-    assert [one.tokens for one in system.examples(items, training=True)] == [
+    assert [example.tokens for example in system.examples(items, training=True)] == [
         ["a", "warm", "film", "again", "."],
         ["wonderful"],
     ]

@@ -58,7 +58,7 @@ def test_the_lines_of_each_format_are_read_by_their_command(tmp_path, text, comm
     kind = systems.system_class(arguments.task)
     system = kind(kind.recipes["small"], reading=Reading(strict=True, **task_commands._reading(arguments)))
     examples = system.examples(system.read(path), training=False)
-    tokens = sum(len(tokens) for one in examples for tokens in system.texts(one))
+    tokens = sum(len(tokens) for example in examples for tokens in system.texts(example))
     found = len(examples), tokens, set().union(*map(labels_of, examples))
     name = arguments.train if arguments.task == "ner" else f"{arguments.task} {arguments.train}"
     assert found == EXPECTED.pop(name)
@@ -73,6 +73,6 @@ def test_the_other_formats_are_read(tmp_path):
         (tmp_path / name).write_text(text)
     (tmp_path / "a.gold.key.txt").write_text("d0.s0.t0 art%1:09:00:: art%1:06:00::\n")
     assert conllu.read_conllu(tmp_path / "a.conllu")[0].labels == ["PROPN", "VERB"]
-    assert [len(one.uses) for one in senses.read_senses(tmp_path / "semcor.tsv")] == [2]
+    assert [len(sentence.uses) for sentence in senses.read_senses(tmp_path / "semcor.tsv")] == [2]
     assert senses.read_senses(tmp_path / "a.data.xml")[0].tokens == ["The", "art"]
     assert read_word_vectors(tmp_path / "vectors", {"the", "cat"})[1].shape == (2, 3)

@@ -212,14 +212,6 @@ def test_what_is_gathered_of_many_workers_has_their_order(tmp_path):
 
 
 @pytest.mark.slow
-def test_two_workers_evaluate_a_model_that_makes_no_step(records, tmp_path):
-    with Pair(records, tmp_path, steps=0) as pair:
-        assert pair.statuses() == [0, 0], pair.logs
-    found = metrics_file.evaluations(pair.workdir / "metrics.jsonl")
-    assert [(one.step, one.whole) for one in found] == [(0, False), (0, True)]
-
-
-@pytest.mark.slow
 def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(records, tmp_path):
     with Pair(records, tmp_path, checkpoint_steps=2, eval_steps=0) as pair:
         pair.wait_until((pair.workdir / "config.json").exists)
@@ -286,14 +278,6 @@ def test_a_worker_does_not_wait_for_ever_for_one_that_ends_before_it_has_joined(
     log = tmp_path / "log"
     assert joining(log, 2).wait(timeout=ENDS_SECONDS) == 1
     assert "worker 0 of 2: joining the others; if that takes more than 2 s, this process ends" in log.read_text()
-
-
-@pytest.mark.slow
-def test_a_worker_that_joins_can_be_interrupted(tmp_path):
-    process = joining(tmp_path / "log", 600)
-    time.sleep(3)  # until TensorFlow waits
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=ENDS_SECONDS) == -signal.SIGINT
 
 
 def first_of_two() -> workers.Workers:

@@ -1,6 +1,7 @@
 """Memory and disk space that are missing: warnings before the first step, errors in plain words."""
 
 import shutil
+import subprocess
 import types
 
 import numpy as np
@@ -45,6 +46,18 @@ def test_too_little_disk_space_is_a_warning(records, workdir, monkeypatch, caplo
 def trainer_of(workdir):
     strategy = tf.distribute.MirroredStrategy(["CPU:0"])
     return Trainer(strategy, workdir.config.train, workdir.new_bilm)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder on a disk of one megabyte."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(disk)]
+    if not shutil.which("mount") or subprocess.run(mount, check=False, capture_output=True).returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
 def test_a_checkpoint_that_does_not_fit_on_the_disk_fails_in_plain_words(small_disk, records):

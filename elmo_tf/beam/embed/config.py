@@ -37,10 +37,10 @@ class EmbedConfig(job_config.JobConfig):
         for name in ("shards", "batch_tokens", "processes_per_machine", "id_column"):
             self.require_at_least(name, 1)
         no_shards = self.shards is None or self.format == "tfrecord"
-        require("shards", no_shards, "format tfrecord with it", f"format {self.format}")
-        require("format", self.format != "npy" or self.pool is not None, "pool mean or max with npy", "npy alone")
+        require("shards", no_shards, "only the format tfrecord has shards")
+        require("format", self.format != "npy" or self.pool is not None, "npy needs pool mean or max")
         lines = self.id_column is None or self.tokenizer != "unicode" or self.line == sentences.SENTENCE
-        require("id_column", lines, "lines that are sentences", f"line {self.line or sentences.PART}")
+        require("id_column", lines, "lines have to be sentences; set line to sentence")
 
     def settings(self) -> sentences.Settings:
         """Returns how text becomes sentences."""

@@ -56,7 +56,7 @@ def check_splits(infos: dict[str, dict[str, Any]]) -> None:
     """Raises `InputError` if a split is empty."""
     total = sum(about["sentences"] for about in infos.values())
     applied = report.describe_irregular(infos[sentences.TRAIN]["irregular"], in_lines=False)
-    require("input", total > 0, "text", f"no words; {applied}")
+    require("input", total > 0, f"it has no words; {applied}")
     for split, about in infos.items():
         side = "held out" if split == sentences.HELDOUT else "left for training"
         expected = "a fraction that leaves sentences in both splits"

@@ -39,23 +39,26 @@ def test_each_field_has_a_flag_of_its_name(name, config):
     ("given", "message"),
     [
         ({"tokenizer": "words"}, "tokenizer: expected one of whitespace, penn, unicode, characters, found words"),
-        ({"line": "sentence"}, "line: expected .* unicode with it"),
+        ({"line": "sentence"}, "line: it needs the tokenizer unicode"),
         ({"shards": 0}, "shards: expected at least 1, found 0"),
         ({"seed": -1}, "seed: expected 0"),
         ({"min_count": 0}, "min_count: expected at least 1, found 0"),
         ({"max_vocab": 3}, "max_vocab: expected at least 4, found 3"),
-        ({"vocab": "v", "min_count": 2}, "vocab: .* either given or counted, found min_count as well"),
-        ({"vocab": "v", "max_vocab": 9}, "vocab: .* found max_vocab as well"),
-        ({"heldout_fraction": 0.5}, "heldout_fraction: expected heldout with it, found none"),
+        ({"vocab": "v", "min_count": 2}, "vocab: it goes without min_count, "),
+        ({"vocab": "v", "max_vocab": 9}, "vocab: it goes without max_vocab, "),
+        ({"heldout_fraction": 0.5}, "heldout_fraction: it needs heldout"),
         ({"heldout": "h", "heldout_fraction": 0}, "heldout_fraction: expected a number between 0 and 1"),
         ({"heldout": "h", "heldout_fraction": 1}, "heldout_fraction: expected a number between 0 and 1"),
         ({"heldout": "h", "heldout_fraction": math.nan}, "heldout_fraction: expected a number between 0 and 1"),
         ({"model": "m", "format": "hdf"}, "format: expected one of hdf5, tfrecord, npy, found hdf"),
-        ({"model": "m", "format": "npy"}, "format: expected pool mean or max with npy, found npy alone"),
+        ({"model": "m", "format": "npy"}, "format: npy needs pool mean or max"),
         ({"model": "m", "pool": "sum"}, "pool: expected one of mean, max, found sum"),
         ({"model": "m", "id_column": 0}, "id_column: expected at least 1, found 0"),
-        ({"model": "m", "id_column": 1, "tokenizer": "unicode"}, "id_column: expected lines that are sentences, "),
-        ({"model": "m", "shards": 2}, "shards: expected format tfrecord with it, found format hdf5"),
+        (
+            {"model": "m", "id_column": 1, "tokenizer": "unicode"},
+            "id_column: lines have to be sentences; set",
+        ),
+        ({"model": "m", "shards": 2}, "shards: only the format tfrecord has shards"),
         ({"model": "m", "batch_tokens": 0}, "batch_tokens: expected at least 1, found 0"),
     ],
 )
@@ -73,6 +76,6 @@ def test_the_old_name_of_an_option_is_answered_with_the_new_one(capsys):
 
 def test_an_option_that_beam_does_not_have_is_refused(corpus, tmp_path):
     config = PreprocessConfig(input=corpus(b"a\n"), output=tmp_path / "out", beam=["--direct_num_worker=2"])
-    with pytest.raises(InputError, match=r"^beam: expected options of Beam, found unrecognized arguments: --direct_n"):
+    with pytest.raises(InputError, match=r"^beam: unrecognized arguments: --direct_n"):
         preprocess(config)
     assert not (tmp_path / "out").exists()

@@ -116,7 +116,7 @@ def test_output_in_the_folder_of_the_input_is_not_read_as_text(corpus, process):
         if path.name != "plan.json":
             path.unlink()
     (output / "plan.json").write_bytes(b"{}")
-    with pytest.raises(InputError, match=r"^input: expected files outside of the output folders"):
+    with pytest.raises(InputError, match=r"^input: all these files are in the output folders"):
         process([str(output)], output="corpus/output")
 
 

@@ -60,7 +60,7 @@ def test_values_equal_the_reference(go_backwards, mask):
 def test_gradients_of_a_float64_layer_equal_differences(go_backwards):
     layer = layer_of("float64", go_backwards=go_backwards)
     upstream = np.random.default_rng(2).normal(size=(BATCH, TIME, UNITS))
-    given = [tf.constant(INPUTS), *(tf.convert_to_tensor(one) for one in layer.trainable_variables)]
+    given = [tf.constant(INPUTS), *(tf.convert_to_tensor(variable) for variable in layer.trainable_variables)]
     inputs, kernel, recurrent_kernel, bias = given
     with tf.GradientTape() as tape:
         tape.watch(given)

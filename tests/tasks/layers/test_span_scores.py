@@ -28,7 +28,7 @@ CLOSE = {"rtol": 0, "atol": checks.rounding(64, 4, 4)}
 
 
 def feedforward(rows: np.ndarray, weights: list) -> np.ndarray:
-    first, first_bias, second, second_bias, last, last_bias = (np.asarray(one, np.float64) for one in weights)
+    first, first_bias, second, second_bias, last, last_bias = (np.asarray(weight, np.float64) for weight in weights)
     hidden = np.maximum(0, np.maximum(0, rows @ first + first_bias) @ second + second_bias)
     return (hidden @ last + last_bias)[..., 0]
 
@@ -142,7 +142,7 @@ def test_the_gradient_has_the_dropout_with_which_pairs_were_scored(monkeypatch):
         with tf.GradientTape() as tape:
             found = layer(inputs, training=True)
             sums.append(tf.reduce_sum(tf.where(found > NONE, found, 0)))
-        gradients = tape.gradient(sums[-1], [one.value for one in ends])
+        gradients = tape.gradient(sums[-1], [end.value for end in ends])
         product = sum(float(np.sum(one * other)) for one, other in zip(gradients, ends, strict=True))
         assert float(sums[-1]) == pytest.approx(product, abs=checks.rounding(64, 50))
     # Drawn anew each time.

@@ -63,7 +63,9 @@ def spelled(layer: Spelling, token: str) -> np.ndarray:
         width = kernel.shape[0]
         wide = np.pad(rows, (((width - 1) // 2, width // 2), (0, 0)))
         windows = [wide[place : place + width] for place in range(len(rows))]
-        found.append(np.max([np.einsum("wd,wdf->f", one, np.asarray(kernel, np.float64)) for one in windows], axis=0))
+        found.append(
+            np.max([np.einsum("wd,wdf->f", window, np.asarray(kernel, np.float64)) for window in windows], axis=0)
+        )
     return np.maximum(0, np.concatenate(found) + bias)
 
 

@@ -31,7 +31,9 @@ def within():
 
 
 def scores(layer, rows, columns) -> np.ndarray:
-    of_rows, of_columns, of_products = (np.asarray(one, np.float64)[:, 0] for one in layer.trainable_variables[:3])
+    of_rows, of_columns, of_products = (
+        np.asarray(variable, np.float64)[:, 0] for variable in layer.trainable_variables[:3]
+    )
     pairs = [[of_rows @ row + of_columns @ column + of_products @ (row * column) for column in columns] for row in rows]
     return np.array(pairs)
 
