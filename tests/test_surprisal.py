@@ -178,7 +178,7 @@ def test_the_command_refuses_what_it_cannot_read_or_write_and_leaves_no_file(wor
     ]:
         command = ["--model", os.fspath(model), "--input", str(given), "--output", str(tmp_path / output)]
         assert cli.main(["surprisal", *command]) == 1
-        assert capsys.readouterr().err.splitlines()[-1].endswith(problem)
+        assert problem in capsys.readouterr().err.splitlines()[-1]
         assert sorted(tmp_path.iterdir()) == kept
     assert used.read_text() == "mine"
 
