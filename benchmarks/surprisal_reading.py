@@ -116,7 +116,7 @@ def ngrams(sentences: Sequence[Sentence], vocabulary: Vocabulary, files: Sequenc
     lower = collections.Counter()
     for token, count in counts.items():
         lower[token.lower()] += count
-    bits, frequencies = [], []
+    total, bits, frequencies = counts.total(), [], []
     for sentence, part in zip(sentences, np.split(values, np.cumsum([len(one) for one in test])[:-1]), strict=True):
         starts = np.cumsum([0, *(len(word) + 1 for word in sentence.words)])
         word_of = np.searchsorted(starts, [token.start for token in sentence.tokens], "right") - 1
@@ -124,8 +124,8 @@ def ngrams(sentences: Sequence[Sentence], vocabulary: Vocabulary, files: Sequenc
         for number in range(len(sentence.words)):
             own = [token.text for token, word in zip(sentence.tokens, word_of, strict=True) if word == number]
             main = next((token for token in own if any(map(str.isalnum, token))), own[0])
-            frequencies.append(math.log((lower[main.lower()] + 1) / counts.total()))
-    return {"bits": bits, "log_frequency": frequencies, "tokens": counts.total()}
+            frequencies.append(math.log((lower[main.lower()] + 1) / total))
+    return {"bits": bits, "log_frequency": frequencies, "tokens": total}
 
 
 def gains(times: np.ndarray, base: np.ndarray, added: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

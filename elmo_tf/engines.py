@@ -99,7 +99,7 @@ class NumpyEngine:
         """Returns the top layer of each passage, `(2, positions, projection_dim)`, in the order of reading."""
         directions = ((b"<S>", 1), (b"</S>", -1))
         readings = [
-            tuple([token for tokens in passage for token in (mark, *tokens[::step])] for mark, step in directions)
+            [[token for tokens in passage for token in (mark, *tokens[::step])] for mark, step in directions]
             for passage in passages
         ]
         return [layers[-1] for layers in self._bilm.read(readings)]

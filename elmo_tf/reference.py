@@ -78,7 +78,7 @@ class NumpyBiLM:
         read = self.read([(tokens[:last], tokens[::-1][:last]) for tokens in texts])
         return [np.concatenate([h[:, 0, first:], h[:, 1, first:][:, ::-1]], -1) for h in read]
 
-    def read(self, readings: Sequence[tuple[Sequence[bytes], Sequence[bytes]]]) -> list[np.ndarray]:
+    def read(self, readings: Sequence[Sequence[Sequence[bytes]]]) -> list[np.ndarray]:
         """Returns h_kj of readings, `(num_layers + 1, 2, N, projection_dim)`, in the order in which they are read.
 
         A reading is the N tokens that the forward direction reads from the zero state, with `<S>`, and those that the
@@ -86,7 +86,7 @@ class NumpyBiLM:
         """
         # Half of the tokens of a text are repeats, and a token's vector does not depend on its sentence.
         words: dict[bytes, int] = {}
-        numbers = [tuple([words.setdefault(t, len(words)) for t in tokens] for tokens in one) for one in readings]
+        numbers = [[[words.setdefault(t, len(words)) for t in tokens] for tokens in reading] for reading in readings]
         ids = char_ids.encode_tokens(list(words), self.config.char_cnn.max_chars_per_token)
         order, sizes, packed = pack(numbers)
         x = char_cnn(self._char_cnn, ids, self.config.char_cnn)[packed]
@@ -229,7 +229,7 @@ def clip(values: np.ndarray, bound: float | None) -> None:
         np.maximum(values, -bound, out=values)
 
 
-def pack(readings: Sequence[tuple[Sequence[int], Sequence[int]]]) -> tuple[np.ndarray, list[int], np.ndarray]:
+def pack(readings: Sequence[Sequence[Sequence[int]]]) -> tuple[np.ndarray, list[int], np.ndarray]:
     """Puts sentences of different lengths into one row without padding: all first tokens, then all second ones, ...
 
     Args:
