@@ -189,6 +189,7 @@ def main(argv: list[str] | None = None) -> None:
         for number, name in enumerate(("forward", "backward", "both")):
             bits[f"{name}, {context}"] = values[:, number]
         bits[f"forward and backward, {context}"] = values[:, :2]
+    bits["forward, sentence, and 5-grams"] = np.stack([bits["forward, sentence"], bits["5-grams"]], 1)
     words = [word for story in stories for word in story.words]
     starts = np.cumsum([0, *(len(story.words) for story in stories)])[:-1]
     inside = np.setdiff1d(np.arange(len(words)), np.concatenate([starts, starts + 1]))
@@ -203,13 +204,14 @@ def main(argv: list[str] | None = None) -> None:
     print(
         f"{len(inside):,} words, {unknown} not in the vocabulary; baseline {result['baseline'].mean():.4f} nats a word"
     )
-    table = [("surprisal", "mean bits", "gain, 1e-3 nats a word", "standard error")]
+    table = [("surprisal", "mean bits", "gain, 1e-3 nats a word", "more than forward, sentence")]
     figures = {}
     for name, values in bits.items():
-        gain, error = (1000 * value for value in (result[name].mean(), result[name].std() / math.sqrt(len(inside))))
         mean = values[inside].reshape(len(inside), -1).sum(1).mean()
-        table.append((name, f"{mean:.2f}", f"{gain:.2f}", f"{error:.2f}"))
-        figures[name] = {"bits": round(mean, 3), "gain": round(gain, 3), "error": round(error, 3)}
+        gains_of_words = result[name], result[name] - result["forward, sentence"]
+        summaries = [(1000 * one.mean(), 1000 * one.std() / math.sqrt(len(inside))) for one in gains_of_words]
+        table.append((name, f"{mean:.2f}", *(f"{gain:.2f} ± {error:.2f}" for gain, error in summaries)))
+        figures[name] = {"bits": mean, "gain": summaries[0], "difference": summaries[1]}
     print(measuring.aligned(table))
     print(json.dumps(figures))
 
