@@ -146,13 +146,13 @@ class Embedder:
                 report(len(scores), len(sentences))
         return [scores[index] for index in range(len(sentences))]
 
-    def surprisal(self, lines: Iterable[Text], context: scoring.Context = "sentence") -> list[Surprisal]:
-        """Returns the surprisal of each word of a text, a word being what is written between white space.
+    def surprisal(self, texts: Iterable[Text], context: scoring.Context = "sentence") -> list[Surprisal]:
+        """Returns the surprisal of each word, which is what is written between white space; computed in NumPy.
 
             rows = pandas.DataFrame(model.surprisal(open("passages.txt")))
 
         Args:
-            lines: a sentence each, or its words; blank lines separate passages.
+            texts: the lines of a text, a sentence or its words each; blank lines separate passages.
             context: what a sentence starts from: `"sentence"`, the zero state; or `"passage"`, both directions' states
                 after the sentence before it, as in training: the backward state does not come from the sentence after.
 
@@ -161,7 +161,7 @@ class Embedder:
         """
         if context not in get_args(scoring.Context):
             raise InputError("context", f"one of {', '.join(get_args(scoring.Context))}", repr(context))
-        sentences = scoring.numbered(split_texts(lines, "whitespace"), self.source.tokenizer)
+        sentences = scoring.numbered(split_texts(texts, "whitespace"), self.source.tokenizer)
         fields = 1 if context == "passage" else 2  # passage and number
         groups = [list(group) for _, group in itertools.groupby(sentences, lambda sentence: sentence[:fields])]
         words: dict[int, list[Surprisal]] = {}
