@@ -162,10 +162,11 @@ class Embedder:
         if context not in get_args(scoring.Context):
             raise InputError("context", f"one of {', '.join(get_args(scoring.Context))}", repr(context))
         sentences = scoring.numbered(split_texts(texts, "whitespace"), self.source.tokenizer)
-        fields = 1 if context == "passage" else 2  # passage and number
+        # By passage, or passage and number. A time step of a few passages is slow.
+        fields, most = (1, 8 * self._batch_tokens) if context == "passage" else (2, self._batch_tokens)
         groups = [list(group) for _, group in itertools.groupby(sentences, lambda sentence: sentence[:fields])]
         words: dict[int, list[Surprisal]] = {}
-        for batch in batches([sum(len(one.tokens) + 1 for one in group) for group in groups], self._batch_tokens):
+        for batch in batches([sum(len(one.tokens) + 1 for one in group) for group in groups], most):
             words |= zip(batch, scoring.surprisal(self._numpy, [groups[index] for index in batch]), strict=True)
         return [word for index in range(len(groups)) for word in words[index]]
 
