@@ -39,7 +39,7 @@ from elmo_tf.probes import pos, wsd
 CORES = 2
 _BATCH = 32  # sentences of about one length
 _SPEED_SENTENCES, _SINGLE_SENTENCES = 1000, 100
-_POS_FILES = ("ud_ewt/en_ewt-ud-train.conllu.xz", "ud_ewt/en_ewt-ud-test.conllu")
+POS_FILES = ("ud_ewt/en_ewt-ud-train.conllu.xz", "ud_ewt/en_ewt-ud-test.conllu")
 _TASKS = {"pos": "part of speech, accuracy", "entities": "named entities, F1", "senses": "senses, F1"}
 _GLOVE = "glove_small/glove.twitter.27B.25d.12k.txt"
 
@@ -179,7 +179,7 @@ def entity_f1(sentences: Sequence[Tagged], found: Sequence[str]) -> float:
 def speed(name: str, data: pathlib.Path) -> dict[str, float]:
     """Returns an encoder's tokens/s, of many sentences at once and of one at a time."""
     encode, _ = opened(name, data)
-    texts = [one.tokens for one in read_conllu(data / _POS_FILES[0])]
+    texts = [one.tokens for one in read_conllu(data / POS_FILES[0])]
     return {
         "at once": _tokens_per_second(encode, [texts[:_SPEED_SENTENCES]]),
         "one at a time": _tokens_per_second(encode, [[text] for text in texts[:_SINGLE_SENTENCES]]),
@@ -189,7 +189,7 @@ def speed(name: str, data: pathlib.Path) -> dict[str, float]:
 def scores(name: str, data: pathlib.Path) -> dict[str, dict[str, float]]:
     """Returns the scores of each of an encoder's vectors, 0 to 1."""
     encode, names = opened(name, data)
-    pos_parts = [read_conllu(data / path) for path in _POS_FILES]
+    pos_parts = [read_conllu(data / path) for path in POS_FILES]
     tags = [float(np.mean(gold == found)) for gold, found in tags_found(encode, pos_parts)]
     entity_parts = [columns.read_columns(data / f"uner_ewt/{part}.conll.xz") for part in ("train", "dev")]
     entities = [entity_f1(entity_parts[1], found) for _, found in tags_found(encode, entity_parts)]

@@ -1,9 +1,11 @@
 """Vectors of sentences: what programs, Beam's workers, the probes and the command line use."""
 
 import dataclasses
+import functools
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from elmo_tf import engines, extras, scoring, sources
 from elmo_tf.engines import Layers, Words, check_layers
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import bar
-from elmo_tf.scoring import Filled, Score
+from elmo_tf.scoring import Filled, Score, Surprisal
 from elmo_tf.text.batches import BATCH_TOKENS, batches, pieces
 from elmo_tf.text.tokenizers import Text, split_texts
 
@@ -140,6 +142,35 @@ class Embedder:
             if report:
                 report(len(scores), len(sentences))
         return [scores[index] for index in range(len(sentences))]
+
+    def surprisal(self, texts: Iterable[Text], context: scoring.Context = "sentence") -> list[Surprisal]:
+        """Returns the surprisal of each word, which is what is written between white space; computed in NumPy.
+
+            rows = pandas.DataFrame(model.surprisal(open("passages.txt")))
+
+        Args:
+            texts: the lines of a text, a sentence or its words each; blank lines separate passages.
+            context: what a sentence starts from: `"sentence"`, the zero state; or `"passage"`, both directions' states
+                after the sentence before it, as in training: the backward state does not come from the sentence after.
+
+        Raises:
+            InputError: for another type or value of an argument, or if the source has no softmax.
+        """
+        if context not in get_args(scoring.Context):
+            raise InputError("context", f"one of {', '.join(get_args(scoring.Context))}", repr(context))
+        sentences = scoring.numbered(split_texts(texts, "whitespace"), self.source.tokenizer)
+        # By passage, or passage and number. A time step of a few passages is slow.
+        fields, most = (1, 8 * self._batch_tokens) if context == "passage" else (2, self._batch_tokens)
+        groups = [list(group) for _, group in itertools.groupby(sentences, lambda sentence: sentence[:fields])]
+        words: dict[int, list[Surprisal]] = {}
+        for batch in batches([sum(len(one.tokens) + 1 for one in group) for group in groups], most):
+            words |= zip(batch, scoring.surprisal(self._numpy, [groups[index] for index in batch]), strict=True)
+        return [word for index in range(len(groups)) for word in words[index]]
+
+    @functools.cached_property
+    def _numpy(self) -> engines.NumpyEngine:
+        engine = self._engine
+        return engine if isinstance(engine, engines.NumpyEngine) else engines.NumpyEngine(self.source)
 
     def fill(self, text: Text, top: int = 10, word: str | None = None) -> list[Filled]:
         """Returns the words of the vocabulary that fit best at one position of a sentence, the likeliest first.

@@ -72,33 +72,49 @@ class NumpyEngine:
             return self._softmax
 
     def token_log_probs(self, sentences: Sequence[Words], token_ids: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        outputs, targets = [], []
-        # Forward, the output at a position predicts the token after it; backward, the token before it.
-        for (forward, backward), ids in zip(self._outputs(sentences), token_ids, strict=True):
-            outputs += [forward[:-1], backward[1:]]
-            targets += [ids[1:], ids[:-1]]
-        target_log_probs = self._target_log_probs(np.concatenate(outputs), np.concatenate(targets))
-        ends = np.cumsum([len(ids) for ids in targets[1::2]]) * 2
-        return [part.reshape(2, -1) for part in np.split(target_log_probs, ends[:-1])]
+        return [values[0] for values in self.predictions([[one] for one in sentences], token_ids, ranked=False)]
+
+    def predictions(
+        self, passages: Sequence[Sequence[Words]], token_ids: Sequence[Sequence[int]], ranked: bool = True
+    ) -> list[np.ndarray]:
+        """Returns log-probabilities, as `token_log_probs`, and ranks of each sentence, float32 `(2, 2, tokens + 1)`.
+
+        Both directions carry their states from each sentence of a passage to the next, as in training. Unless
+        `ranked`, the ranks are 1; to count the likelier words takes 5 % of the time.
+        """
+        # An output predicts what its direction reads next.
+        targets = [np.array([ids[1:], ids[-2::-1]]) for ids in token_ids]
+        outputs = np.concatenate(self._outputs(passages), 1)
+        values = self._predicted(outputs.reshape(-1, outputs.shape[-1]), np.concatenate(targets, 1).ravel(), ranked)
+        ends = np.cumsum([ids.shape[1] for ids in targets])[:-1]
+        parts = np.split(values.reshape(2, 2, -1), ends, -1)
+        return [np.stack([part[:, 0], part[:, 1, ::-1]], 1) for part in parts]
 
     def word_log_probs(self, tokens: Words, position: int) -> np.ndarray:
-        ((forward, backward),) = self._outputs([tokens])
+        ((forward, backward),) = self._outputs([[tokens]])
         kernel, bias, _ = self.softmax()
-        return log_softmax(np.stack([forward[position], backward[position + 2]]), kernel, bias)
+        return log_softmax(np.stack([forward[position], backward[-2 - position]]), kernel, bias)
 
-    def _outputs(self, sentences: Sequence[Words]) -> list[list[np.ndarray]]:
-        """Returns both directions' top layers of each sentence, `<S>` and `</S>` included."""
-        return [np.split(layers[-1], 2, -1) for layers in self._bilm.layers(sentences, boundaries=True)]
+    def _outputs(self, passages: Sequence[Sequence[Words]]) -> list[np.ndarray]:
+        """Returns the top layer of each passage, `(2, positions, projection_dim)`, in the order of reading."""
+        directions = ((b"<S>", 1), (b"</S>", -1))
+        readings = [
+            [[token for tokens in passage for token in (mark, *tokens[::step])] for mark, step in directions]
+            for passage in passages
+        ]
+        return [layers[-1] for layers in self._bilm.read(readings)]
 
-    def _target_log_probs(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    def _predicted(self, outputs: np.ndarray, targets: np.ndarray, ranked: bool) -> np.ndarray:
+        """Returns the log-probability of the target of each output, and its rank, `(2, targets)`."""
         kernel, bias, _ = self.softmax()
-        target_log_probs = np.empty(len(targets), np.float32)
-        num_rows = max(1, _LOGITS_AT_ONCE // len(kernel))
+        values, num_rows = np.ones((2, len(targets)), np.float32), max(1, _LOGITS_AT_ONCE // len(kernel))
         for start in range(0, len(targets), num_rows):
             rows = slice(start, start + num_rows)
             log_probs = log_softmax(outputs[rows], kernel, bias)
-            target_log_probs[rows] = log_probs[np.arange(len(log_probs)), targets[rows]]
-        return target_log_probs
+            values[0, rows] = log_probs[np.arange(len(log_probs)), targets[rows]]
+            if ranked:
+                values[1, rows] += np.count_nonzero(log_probs > values[0, rows, None], 1)
+        return values
 
 
 def first(source: Source, given: Name | None, num_threads: int | None) -> Name:

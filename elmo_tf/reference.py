@@ -73,23 +73,28 @@ class NumpyBiLM:
             sentences: the tokens of each.
             boundaries: whether both read both boundaries, and these are returned as well: N + 2 positions.
         """
+        texts = [[b"<S>", *tokens, b"</S>"] for tokens in sentences]
+        last, first = (None, 0) if boundaries else (-1, 1)
+        read = self.read([(tokens[:last], tokens[::-1][:last]) for tokens in texts])
+        return [np.concatenate([h[:, 0, first:], h[:, 1, first:][:, ::-1]], -1) for h in read]
+
+    def read(self, readings: Sequence[Sequence[Sequence[bytes]]]) -> list[np.ndarray]:
+        """Returns h_kj of readings, `(num_layers + 1, 2, N, projection_dim)`, in the order in which they are read.
+
+        A reading is the N tokens that the forward direction reads from the zero state, with `<S>`, and those that the
+        backward direction reads.
+        """
         # Half of the tokens of a text are repeats, and a token's vector does not depend on its sentence.
         words: dict[bytes, int] = {}
-        numbers = [[words.setdefault(t, len(words)) for t in (b"<S>", *tokens, b"</S>")] for tokens in sentences]
+        numbers = [[[words.setdefault(t, len(words)) for t in tokens] for tokens in reading] for reading in readings]
         ids = char_ids.encode_tokens(list(words), self.config.char_cnn.max_chars_per_token)
-        last = None if boundaries else -1
-        readings = [(k[:last], k[::-1][:last]) for k in numbers]  # of both directions
-        order, sizes, packed = pack(readings)
+        order, sizes, packed = pack(numbers)
         x = char_cnn(self._char_cnn, ids, self.config.char_cnn)[packed]
-        layers = self.run(x, sizes, self.zero_states(len(sentences)))
-
-        starts = np.cumsum(sizes) - sizes
-        by_sentence: list = [None] * len(sentences)
-        for rank, sentence in enumerate(order):
-            at = starts[: len(readings[sentence][0])] + rank  # where its time steps are
-            at = at if boundaries else at[1:]
-            by_sentence[sentence] = np.stack([np.concatenate([h[0, at], h[1, at[::-1]]], -1) for h in layers])
-        return by_sentence
+        layers = self.run(x, sizes, self.zero_states(len(readings)))
+        # Where the time steps of each are.
+        starts, ranks = np.cumsum(sizes) - sizes, np.argsort(order)
+        steps = [starts[: len(forward)] + rank for (forward, _), rank in zip(numbers, ranks, strict=True)]
+        return [np.stack([h[:, at] for h in layers]) for at in steps]
 
     def run(self, x: np.ndarray, sizes: Sequence[int], states: Sequence[State]) -> list[np.ndarray]:
         """Returns the token vectors and each layer's output, `(2, positions, projection_dim)`.
@@ -224,7 +229,7 @@ def clip(values: np.ndarray, bound: float | None) -> None:
         np.maximum(values, -bound, out=values)
 
 
-def pack(readings: Sequence[tuple[Sequence[int], Sequence[int]]]) -> tuple[np.ndarray, list[int], np.ndarray]:
+def pack(readings: Sequence[Sequence[Sequence[int]]]) -> tuple[np.ndarray, list[int], np.ndarray]:
     """Puts sentences of different lengths into one row without padding: all first tokens, then all second ones, ...
 
     Args:

@@ -1,19 +1,23 @@
-"""Log-probabilities of sentences, and words for a gap: `Embedder.score` and `Embedder.fill`."""
+"""Log-probabilities of sentences, surprisal of words, and words for a gap: `Embedder.score`, `surprisal`, `fill`."""
 
+import csv
 import heapq
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import io
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from elmo_tf.errors import InputError
-from elmo_tf.text.tokenizers import Text, split_texts, to_bytes
+from elmo_tf.text.tokenizers import Text, Word, split_texts, to_bytes, words_of
 from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID
 
 if TYPE_CHECKING:
-    from elmo_tf.engines import Engine
+    from elmo_tf.engines import Engine, NumpyEngine
 
 MASK = "[MASK]"
+Context = Literal["sentence", "passage"]
 
 
 class Score(NamedTuple):
@@ -46,6 +50,19 @@ class Score(NamedTuple):
     def mean(self) -> float:
         """The mean over both directions and all predictions: `exp(-mean)` is the sentence's perplexity."""
         return self.total / (2 * len(self.forward_log_probs))
+
+
+class Surprisal(NamedTuple):
+    """The surprisal of a word in bits. A word of several tokens, such as `barked.`, has the sum of their bits."""
+
+    passage: int  # its number in the text, from 1
+    sentence: int  # its number in the passage, from 1
+    word: str  # as written, between white space
+    forward: float  # given what precedes it
+    backward: float  # given what follows it in the sentence
+    both: float  # the sum of forward and backward
+    rank: int  # forward, 1 for the likeliest word of the vocabulary; of the first token with a letter or digit
+    known: bool  # whether all of its tokens are in the vocabulary; others have the bits and the rank of `<UNK>`
 
 
 class Filled(NamedTuple):
@@ -88,6 +105,60 @@ def masked(text: Text, word: str | None, tokenizer: str) -> tuple[list[bytes], i
         shown = wanted.decode(errors="replace")
         raise InputError("text", f"the token {shown} occurs {len(positions)} times in the sentence; it must occur once")
     return tokens, positions[0]
+
+
+class Sentence(NamedTuple):
+    """A line of a text."""
+
+    passage: int
+    number: int  # in the passage
+    words: list[str]
+    tokens: list[Word]  # with their offsets in the words, which one space separates
+
+
+def numbered(lines: Iterable[Sequence[bytes]], tokenizer: str) -> Iterator[Sentence]:
+    """Yields the sentences of a text, given the words of each line; lines without words separate passages."""
+    passage, number = 1, 0
+    for line in lines:
+        if line:
+            number += 1
+            words = [word.decode(errors="replace") for word in line]
+            yield Sentence(passage, number, words, words_of(" ".join(words), tokenizer))
+        elif number:
+            passage, number = passage + 1, 0
+
+
+def surprisal(engine: "NumpyEngine", groups: Sequence[Sequence[Sentence]]) -> list[list[Surprisal]]:
+    """Returns the words of groups of sentences, through which states are carried; groups are computed together."""
+    vocabulary = engine.softmax().vocabulary
+    passages = [[[token.text.encode() for token in sentence.tokens] for sentence in group] for group in groups]
+    ids = [[BEGIN_ID, *vocabulary.ids(tokens), END_ID] for passage in passages for tokens in passage]
+    values = zip(ids, engine.predictions(passages, ids), strict=True)
+    return [[word for sentence in group for word in _words(sentence, *next(values))] for group in groups]
+
+
+def _words(sentence: Sentence, ids: list[int], predictions: np.ndarray) -> Iterator[Surprisal]:
+    starts = np.cumsum([0, *(len(word) + 1 for word in sentence.words)])
+    # No token reaches beyond a word: white space separates tokens, whatever the tokenizer.
+    word_of = np.searchsorted(starts, [token.start for token in sentence.tokens], "right") - 1
+    bits, ranks = predictions[0] / -math.log(2), predictions[1, 0].astype(int).tolist()
+    forward, backward = (np.bincount(word_of, part, len(starts)).tolist() for part in (bits[0, :-1], bits[1, 1:]))
+    # From the last token to the first, so that the first one counts.
+    tokens = list(zip(word_of.tolist(), sentence.tokens, ranks, ids[1:], strict=False))[::-1]
+    rank_of = {word: rank for word, _, rank, _ in tokens}
+    rank_of |= {word: rank for word, token, rank, _ in tokens if any(map(str.isalnum, token.text))}
+    known = rank_of.keys() - {word for word, _, _, number in tokens if number == UNKNOWN_ID}
+    for n, word in enumerate(sentence.words):
+        values = forward[n], backward[n], forward[n] + backward[n], rank_of.get(n, 0), n in known
+        yield Surprisal(sentence.passage, sentence.number, word, *values)
+
+
+def to_tsv(words: Iterable[Surprisal]) -> bytes:
+    """Returns a table of words, in UTF-8, tab-separated; a word with a quotation mark is quoted."""
+    text = io.StringIO()
+    rows = ([*word[:3], *(f"{bits:.4f}" for bits in word[3:6]), word.rank, str(word.known).lower()] for word in words)
+    csv.writer(text, "excel-tab", lineterminator="\n").writerows([Surprisal._fields, *rows])
+    return text.getvalue().encode()
 
 
 def fill(engine: "Engine", tokens: Sequence[bytes], position: int, top: int) -> Iterator[Filled]:

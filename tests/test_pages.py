@@ -133,6 +133,33 @@ def test_the_program_about_spacy_tells_two_banks_apart(tmp_path, monkeypatch, ca
     assert 0 < float(similarity) < 0.9
 
 
+def test_the_program_about_surprisal_adds_the_word_before_and_the_reading_times(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pandas", reason="pandas is no dependency")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "passages.txt").write_text("A dog barked.\nIt slept.\n\nThe Zyqwxes bank lends money.\n")
+    rows = [(1, place, 300 + place) for place in range(1, 6)] + [(2, place, 400 - place) for place in range(1, 6)]
+    lines = ["passage\tposition\tmilliseconds", *("\t".join(map(str, row)) for row in rows)]
+    (tmp_path / "times.tsv").write_text("\n".join(lines))
+    (program,) = blocks("docs/surprisal.md", "python")
+    table = run(program).table
+    assert table["word"].tolist() == ["dog", "barked.", "It", "slept.", "bank", "lends", "money."]
+    assert table["length_before"].tolist() == [1, 3, 7, 2, 7, 4, 5]
+    assert table["milliseconds"].tolist() == [302, 303, 304, 305, 397, 396, 395]
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 5
+
+
+def test_the_example_of_the_page_about_surprisal_is_what_english_says():
+    page = (ROOT / "docs" / "surprisal.md").read_text()
+    shown = re.findall(
+        r"^\| 1 \| 1 \| (\S+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| (\d+) \| true \|$", page, re.MULTILINE
+    )
+    words = elmo_tf.load("english").surprisal(['"Hello," she said.'])
+    assert [word for word, *_ in shown] == [word.word for word in words]
+    for (_, *bits, rank), word in zip(shown, words, strict=True):
+        assert list(map(float, bits)) == pytest.approx(word[3:6], abs=1e-3)
+        assert int(rank) == word.rank
+
+
 @pytest.mark.parametrize("number", range(4))
 def test_each_program_for_those_who_come_from_tf_hub_runs(number, folder):
     """Beside the three of TF Hub."""

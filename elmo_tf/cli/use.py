@@ -1,4 +1,4 @@
-"""The commands `neighbors`, `score`, `fill` and `verify`: a model in use."""
+"""The commands `neighbors`, `score`, `surprisal`, `fill` and `verify`: a model in use."""
 
 import argparse
 import itertools
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from elmo_tf.cli import quiet
 from elmo_tf.cli.arguments import SAVEDMODEL, add_command, add_renamed, positive, text_file
 from elmo_tf.corpus import sentences
+from elmo_tf.errors import InputError
 from elmo_tf.extras import check_keras_backend
+from elmo_tf.files import staging
 
 if TYPE_CHECKING:
     from elmo_tf.embedder import Embedder
@@ -52,6 +54,15 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     score.add_argument("--model", default="english", metavar="SOURCE", help=_MODEL)
     score.add_argument("--input", required=True, type=text_file, metavar="FILE", help=_TEXT)
     score.add_argument("--tokens", action="store_true", help="add the tokens and the log-probability of each")
+
+    help_text = "write the surprisal of each word of a text, in bits, as tab-separated values"
+    surprisal = add_command(commands, "surprisal", _surprisal, help_text, needs_tensorflow=False)
+    surprisal.add_argument("--model", default="english", metavar="SOURCE", help=_MODEL)
+    help_text = f"{_TEXT}; blank lines separate passages"
+    surprisal.add_argument("--input", required=True, type=text_file, metavar="FILE", help=help_text)
+    surprisal.add_argument("--output", required=True, metavar="FILE", help="a new file, one row per word")
+    help_text = "carry states from sentence to sentence of a passage; default: sentence, from the zero state"
+    surprisal.add_argument("--context", choices=("sentence", "passage"), default="sentence", help=help_text)
 
     help_text = "print the likeliest words for a gap in a sentence, as lines of JSON"
     fill = add_command(commands, "fill", _fill, help_text, needs_tensorflow=False)
@@ -165,6 +176,22 @@ def _score(arguments: argparse.Namespace) -> None:
                 line["forward_log_probs"] = [round(float(value), 4) for value in score.forward_log_probs]
                 line["backward_log_probs"] = [round(float(value), 4) for value in score.backward_log_probs]
             print(json.dumps(line, ensure_ascii=False))
+
+
+def _surprisal(arguments: argparse.Namespace) -> None:
+    from elmo_tf import scoring
+
+    staging.check_link(arguments.output)
+    if os.path.lexists(arguments.output):
+        raise InputError(arguments.output, "already exists; name a new file")
+    if not os.path.isdir(folder := os.path.dirname(os.path.abspath(arguments.output))):
+        raise InputError(arguments.output, f"there is no folder {folder}")
+    model = _embedder(arguments.model)
+    lines = sentences.read_lines(arguments.input, model.source.tokenizer)
+    if not (words := model.surprisal(lines, arguments.context)):
+        raise InputError(arguments.input, "no words")
+    staging.write_file(arguments.output, scoring.to_tsv(words))
+    print(f"{arguments.output}: {len(words):,} words, {sum(not word.known for word in words):,} not in the vocabulary")
 
 
 def _fill(arguments: argparse.Namespace) -> None:
