@@ -13,6 +13,7 @@ from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
 from elmo_tf.errors import InputError
 from elmo_tf.records import record_folder
 from elmo_tf.text.vocabulary import Vocabulary
+from elmo_tf.training import loop
 from tests import helpers
 from tests.beam.common import contents
 
@@ -25,7 +26,7 @@ def words_of(path) -> list[list[str]]:
     return [[word.decode() for word in words] for _, words in helpers.sentences_of(records)]
 
 
-def test_ten_lines_make_a_folder_of_the_sentences_that_a_filter_keeps(corpus, tmp_path):
+def test_ten_lines_make_a_folder_of_the_sentences_that_a_filter_keeps_and_train_reads_it(corpus, tmp_path):
     paths = corpus(TEXT)
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         sentences = pipeline | ReadSentences(paths)
@@ -40,6 +41,9 @@ def test_ten_lines_make_a_folder_of_the_sentences_that_a_filter_keeps(corpus, tm
     assert len(records.info.shards) == 3
     repeated = [place for place, words in enumerate(found) if words == ["Yes", "."]]
     assert max(b - a for a, b in itertools.pairwise(repeated)) > 1  # not one after the other
+    lines = []
+    loop.train(helpers.MICRO_CONFIG, tmp_path / "records", tmp_path / "workdir", steps=2, on_record=lines.append)
+    assert lines[-1]["step"] == 2
 
 
 def test_the_vocabulary_is_that_of_the_command(corpus, tmp_path):
