@@ -31,10 +31,10 @@ def store(store_port, tmp_path_factory) -> Iterator[object_store.ObjectStore]:
 
 @pytest.fixture(scope="session")
 def cluster(store_port) -> Iterator[flink.Cluster]:
-    """Two machines of one slot each. A test that kills one starts it again. Jobs that fail are restarted twice."""
+    """Two machines of one slot each. A test that kills one starts it again. Jobs that fail are not restarted."""
     if missing := engine.engine().missing():
         pytest.skip(missing)
-    with flink.running(restarts=2) as started:
+    with flink.running(restarts=0) as started:
         yield started
 
 

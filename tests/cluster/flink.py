@@ -231,7 +231,7 @@ class Cluster:
             # Until a machine's heartbeat is missed, Flink sends tasks to it, and each restart of the job fails.
             "heartbeat.interval": 2000,
             "heartbeat.timeout": 20000,
-            "restart-strategy.type": "exponential-delay",
+            "restart-strategy.type": "exponential-delay" if self._restarts else "none",
             "restart-strategy.exponential-delay.backoff-multiplier": 2.0,
             "restart-strategy.exponential-delay.attempts-before-reset-backoff": self._restarts,
             "slot.request.timeout": 40000,

@@ -71,7 +71,7 @@ def test_a_machine_that_fails_changes_nothing(request, large, large_records, tmp
     err = finished(process)
     if returns:
         assert process.returncode == 0, err
-    else:  # one machine has too few slots for the job
+    else:
         assert process.returncode == 1
         assert err.splitlines()[-1].startswith("elmo-tf: error: the remote job failed: ")
         assert err.splitlines()[-1].endswith("; run the same command again")
