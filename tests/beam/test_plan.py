@@ -40,8 +40,10 @@ def test_a_folder_has_its_plan_until_it_is_finished(where, tmp_path, store):
         plan.check(path)
 
 
-def test_the_same_plan_goes_on_and_another_one_is_named_and_touches_nothing(tmp_path):
+def test_the_same_plan_goes_on_and_another_one_is_named_and_touches_nothing(tmp_path, caplog):
+    caplog.set_level("INFO", "elmo_tf")
     end(tmp_path / "a", OSError, "shard-0.tfrecord")
+    assert caplog.messages == []
     left = sorted(os.listdir(tmp_path / "a"))
     assert left == ["plan.json", "shard-0.tfrecord"]
     for changes, difference in (
@@ -57,6 +59,7 @@ def test_the_same_plan_goes_on_and_another_one_is_named_and_touches_nothing(tmp_
     assert sorted(os.listdir(tmp_path / "a")) == left
     with claimed(tmp_path / "a") as folders:
         folders["train"].finish()
+    assert caplog.messages == ["continuing an earlier run"]
     assert sorted(os.listdir(tmp_path / "a")) == ["_SUCCESS", "shard-0.tfrecord"]
 
 
