@@ -14,7 +14,6 @@ several times as fast: there text does not pass through Beam's shuffle.
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -188,12 +187,7 @@ class WriteRecords(beam.PTransform):
         described = shards.info_of_split("train", written, about)
         if not described["sentences"]:
             raise InputError(self._folder, "no sentences to write")
-        contents = {
-            record_folder.VOCABULARY_FILE: words.content,
-            record_folder.INFO_FILE: json.dumps(described, indent=1).encode() + b"\n",
-            record_folder.MARKER_FILE: plan.MARKER,
-        }
-        for name, content in contents.items():
+        for name, content in shards.last_files(words.content, described).items():
             stores.write(stores.join(self._folder, name), content)
         return described
 

@@ -177,8 +177,7 @@ class _Finish(failures.TaskFn):
             return ()
         corpora.check_unchanged(self.corpus.files())
         about = info.describe(self.config, self.settings, numbered, sizes, self.sha256)
-        content = json.dumps(about, indent=1).encode() + b"\n"
-        self.folder.write(record_folder.INFO_FILE, content)
+        self.folder.write(record_folder.INFO_FILE, report.info_file(about))
         if self.config.format == "tfrecord":
             self.folder.finish()
         return ()
@@ -195,6 +194,6 @@ def _assemble(config: EmbedConfig, folder: plan.Folder, about: dict[str, Any], l
         return
     assembly.write_matrix(folder, shards, about["lines"], layout)
     about["bytes"] = layout.size(about["lines"], about["tokens"])
-    folder.write(record_folder.INFO_FILE, json.dumps(about, indent=1).encode() + b"\n")
+    folder.write(record_folder.INFO_FILE, report.info_file(about))
     folder.finish()
     stores.delete(shards)

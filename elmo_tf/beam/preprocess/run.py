@@ -153,7 +153,8 @@ class _Finish(failures.TaskFn):
         info.check_splits(infos)
         corpora.check_unchanged(corpus)
         for split, folder in self.output.folders.items():
-            shards.finish(folder, words.content, infos[split])
+            for name, content in shards.last_files(words.content, infos[split]).items():
+                folder.write(name, content)
         return ()
 
 

@@ -10,13 +10,12 @@ import dataclasses
 import functools
 import hashlib
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from elmo_tf.beam import failures, plan
+from elmo_tf.beam import failures, plan, report
 from elmo_tf.beam.preprocess import counts, encoder
 from elmo_tf.beam.progress import TaskProgress
 from elmo_tf.corpus import corpora, sentences
@@ -166,8 +165,10 @@ def info_of_split(split: str, tasks: Iterable[Written], shared: Mapping[str, Any
     return {"format_version": record_folder.FORMAT_VERSION, "split": split, **totals, **shared, "shards": described}
 
 
-def finish(folder: plan.Folder, words: bytes, info: Mapping[str, Any]) -> None:
-    """Writes a folder's vocabulary, `info.json` and marker."""
-    folder.write(record_folder.VOCABULARY_FILE, words)
-    folder.write(record_folder.INFO_FILE, json.dumps(info, indent=1).encode() + b"\n")
-    folder.finish()
+def last_files(words: bytes, info: Mapping[str, Any]) -> dict[str, bytes]:
+    """Returns the files that finish a folder, by name, in the order in which they are written."""
+    return {
+        record_folder.VOCABULARY_FILE: words,
+        record_folder.INFO_FILE: report.info_file(info),
+        record_folder.MARKER_FILE: plan.MARKER,
+    }

@@ -8,8 +8,9 @@ tasks.
 import collections
 import contextlib
 import dataclasses
+import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -33,10 +34,11 @@ class Scattered(NamedTuple):
 
 
 class _Runs:
-    """The file of a task and split, while it is written."""
+    """The file of a task and split, from its first record on: Beam cannot write empty files to S3."""
 
-    def __init__(self, file: BinaryIO, num_buckets: int, random: np.random.Generator):
-        self._file, self._num_buckets, self._random = file, num_buckets, random
+    def __init__(self, create: Callable[[], BinaryIO], num_buckets: int, random: np.random.Generator):
+        self._create, self._num_buckets, self._random = create, num_buckets, random
+        self._file: BinaryIO | None = None
         self._records: list[bytes] = []
         self._buckets: list[np.ndarray] = []
         self._waiting = 0  # bytes of records in memory
@@ -62,6 +64,7 @@ class _Runs:
         lengths = np.bincount(buckets, [len(record) for record in self._records], self._num_buckets).astype(np.int64)
         ends = self._size + np.cumsum(lengths)
         self._places.append(np.stack([ends - lengths, ends], 1))
+        self._file = self._file or self._create()
         self._file.writelines(self._records[index] for index in np.argsort(buckets, kind="stable").tolist())
         self._size += self._waiting
         self._records, self._buckets, self._waiting = [], [], 0
@@ -85,9 +88,9 @@ class Scatter(shards.TextFn):
         with contextlib.ExitStack() as stack:
             runs = {}
             for place, split in enumerate(self.output.folders):
-                file = stack.enter_context(stores.create(_path(self.folder, task.number, split, "run")))
+                file = stores.create(_path(self.folder, task.number, split, "run"))
                 random = np.random.default_rng([self.output.settings.seed, task.number, place])
-                runs[split] = _Runs(file, self.num_buckets, random)
+                runs[split] = _Runs(functools.partial(stack.enter_context, file), self.num_buckets, random)
             for encoded in self.convert(task, words, irregular):
                 for split, written in runs.items():
                     written.write(encoded[split])
