@@ -69,6 +69,14 @@ def test_the_same_sentences_give_the_same_bytes_in_any_order_and_another_seed_ot
     assert json.loads((tmp_path / "a" / "info.json").read_text())["shuffled"]
 
 
+def test_by_default_every_word_is_kept_and_a_hash_orders_the_sentences(tmp_path):
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        sentences = pipeline | beam.Create([["a", str(number % 7)] for number in range(10)])
+        _ = sentences | WriteRecords(f"{tmp_path}/records", sentences | CountWords())
+    assert record_folder.open_folder(tmp_path / "records").vocabulary.tokens[3:] == b"a 0 1 2 3 4 5 6".split()
+    assert "".join(words[1] for words in words_of(tmp_path / "records")) == "5231400621"
+
+
 def test_what_cannot_be_used_is_refused_where_it_enters(tmp_path):
     words = Vocabulary([b"<S>", b"</S>", b"<UNK>"])
     (tmp_path / "full").mkdir()
