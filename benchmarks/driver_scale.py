@@ -15,8 +15,6 @@ import sys
 import tempfile
 import time
 
-import numpy as np
-
 ROOT = pathlib.Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
@@ -26,15 +24,14 @@ from elmo_tf.beam import job_config, plan, runners  # noqa: E402
 from elmo_tf.beam.embed import EmbedConfig, embed_task, numbering, run  # noqa: E402
 
 _TASK_TEXT = 27_000  # bytes, which make 64 MB of vectors
-_COUNTS = json.dumps({"lines": {"a.txt": 200}, "tokens": 5000, "irregular": {}}).encode()
+_COUNTS = numbering.Counts({"a.txt": 200}, 5000, {}, b"")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", type=int, default=150_000, metavar="N", help="tasks, and shards (150,000)")
     count = parser.parse_args().tasks
-    nothing = np.zeros(0, np.uint64)
-    numbering.CountLines.process = lambda self, task: [(task.number, _COUNTS, nothing)]
+    numbering.CountLines.process = lambda self, task: [(task.number, _COUNTS)]
     embed_task.EmbedTask.process = lambda self, task, numbered: [(task.number, 64 << 20)]
     with tempfile.TemporaryDirectory(prefix="elmo_tf-scale-") as folder:
         text, output = pathlib.Path(folder, "a.txt"), f"{folder}/vectors"

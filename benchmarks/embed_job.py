@@ -2,10 +2,10 @@
 
     .venv/bin/python benchmarks/embed_job.py --model savedmodels/mine --input corpus.txt [--repeat 3] [--memory]
 
-The model alone is measured twice, through the signature `tokens`: with unsorted batches of 32 sentences, and with the
-job's own batches. The job is all of `elmo-tf embed` from text to a finished file on disk, except for loading the model.
-All take turns in one process, and the best time of each is reported. For memory, the command runs in new processes, on
-the text and on ten times the text. Prints a table and, as the last line, JSON.
+The model alone is measured twice: with unsorted batches of 32 sentences, and with the job's own batches. The job is all
+of `elmo-tf embed` from text to a finished file on disk, except for loading the model. All take turns in one process,
+and the best time of each is reported. For memory, the command runs in new processes, on the text and on ten times the
+text. Prints a table and, as the last line, JSON.
 """
 
 import argparse
@@ -41,7 +41,7 @@ sys.exit(status)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", required=True, metavar="DIR", help="a version's folder, or a model's")
+    parser.add_argument("--model", required=True, metavar="DIR", help="a source of a model")
     parser.add_argument("--input", required=True, metavar="FILE", help="UTF-8 text, one tokenized sentence per line")
     parser.add_argument("--sentences", type=int, default=512, metavar="N", help="sentences to embed (512)")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="runs of each (3)")
@@ -54,19 +54,18 @@ def main() -> None:
         lines = [line for line, _ in zip(file, range(arguments.sentences), strict=False)]
     sentences = [line.split() for line in lines]
     num_tokens = sum(map(len, sentences))
-    source = sources.find(arguments.savedmodel)
-    loaded = source.model()
-    # The runs of the job share one loaded model.
-    type(source).model = lambda _: loaded
-    alone = embedder.Embedder(source)
+    source = sources.find(arguments.model)
+    engine = engines.make(source, "tensorflow")
+    engines.make = lambda *_: engine  # the runs of the job share one loaded model
+    alone = embedder.Embedder(source, engine="tensorflow")
     rows: dict[str, list[np.ndarray]] = {"model alone": [], "its batches": [], "hdf5": [], "tfrecord": []}
     with tempfile.TemporaryDirectory(prefix="elmo_tf-embed-") as folder:
         text = pathlib.Path(folder, "text.txt")
         text.write_bytes(b"".join(lines))
         given = ["--model", source.name, "--input", str(text), f"--layers={arguments.layers}"]
-        run_alone(alone, sentences[:BATCH_SIZE])
+        run_alone(engine, sentences[:BATCH_SIZE])
         for number in range(arguments.repeat):
-            rows["model alone"].append(timed(lambda: run_alone(alone, sentences)))
+            rows["model alone"].append(timed(lambda: run_alone(engine, sentences)))
             rows["its batches"].append(timed(lambda: run_batches(alone, sentences, arguments.layers)))
             for kind in ("hdf5", "tfrecord"):
                 output = pathlib.Path(folder, f"{kind}-{number}")
@@ -77,9 +76,9 @@ def main() -> None:
     report(num_tokens, rows, peaks)
 
 
-def run_alone(model: embedder.Embedder, sentences: list[list[bytes]]) -> None:
+def run_alone(engine: engines.Engine, sentences: list[list[bytes]]) -> None:
     for start in range(0, len(sentences), BATCH_SIZE):
-        model._vectors(sentences[start : start + BATCH_SIZE], "all")
+        engine.vectors(sentences[start : start + BATCH_SIZE], mixed=False)
 
 
 def run_batches(model: embedder.Embedder, sentences: list[list[bytes]], layers: str) -> None:

@@ -45,7 +45,7 @@ def main() -> None:
     stores.read_range = read_range
     folders = {SPLIT: plan.Folder("simulated://bucket/records", "0" * 16, "run")}
     output = shards.Output(folders, sentences.Settings("whitespace", sentences.SENTENCE), count, 1)
-    gather = shuffle.Gather(output, True, count, count)
+    gather = shuffle.Gather(output.folder, True, output, count, count)
     started_at = time.monotonic()
     records, _ = gather._bucket(SPLIT, count // 2, [index[0].nbytes] * count)
     measured = {

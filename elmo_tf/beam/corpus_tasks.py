@@ -32,6 +32,8 @@ def make_tasks(
     return (
         pipeline
         | "Start" >> beam.Create([None])
+        # Flink waits for minutes for a worker whose first step cannot be unpickled, because it lacks this package.
+        | "ReachWorkers" >> beam.Reshuffle()
         | "MakeTasks" >> beam.FlatMap(lambda _: make(corpus.files(), count)).with_output_types(Any)
         | "SpreadTasks" >> beam.Reshuffle()
     )

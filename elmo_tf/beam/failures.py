@@ -4,9 +4,10 @@ Runners pass on at most the text of an exception, and repeat the task that raise
 """
 
 import contextlib
+import dataclasses
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import apache_beam as beam
 import msgspec
@@ -23,22 +24,19 @@ class _Failure(msgspec.Struct, frozen=True):
     arguments: list[str]
 
 
+@dataclasses.dataclass(eq=False)
 class TaskFn(beam.DoFn):
     """Does tasks. If one meets bad input, its error is written to the output folder, and it yields nothing.
 
     If the disk or the network fails, a remote runner may try again, so there the exception is raised. A local run stops
     at the first error. Subclasses do a task in `do` and say where their `phase` stands among those of the job.
-
-    Args:
-        folder: the output folder.
-        stops: whether the run is local.
     """
 
-    phase = 0
-    failed: tuple[Any, ...] = ()  # what a task that failed yields
+    folder: plan.Folder  # the output folder
+    stops: bool  # whether the run is local
 
-    def __init__(self, folder: plan.Folder, stops: bool):
-        self._folder, self._stops = folder, stops
+    phase: ClassVar[int] = 0
+    failed: ClassVar[tuple[Any, ...]] = ()  # what a task that failed yields
 
     def do(self, task: Any, *sides: Any) -> Iterable[Any]:
         """Returns what becomes of a task."""
@@ -47,16 +45,16 @@ class TaskFn(beam.DoFn):
     @beam.typehints.no_annotations
     def process(self, task: Any, *sides: Any) -> Iterator[Any]:
         try:
-            self._folder.check()  # an earlier run's job ends here
+            self.folder.check()  # an earlier run's job ends here
             yield from self.do(task, *sides)
         except plan.AbandonedError:
             yield from self.failed
         except tuple(_KINDS.values()) as error:
-            if isinstance(error, OSError) and not self._stops:
+            if isinstance(error, OSError) and not self.stops:
                 raise
             number = task if isinstance(task, int) else getattr(task, "number", 0)
-            _write(self._folder, self.phase, number, error)
-            if self._stops:
+            _write(self.folder, self.phase, number, error)
+            if self.stops:
                 raise
             yield from self.failed
 

@@ -31,6 +31,8 @@ _death = threading.Event()  # set when a worker has died
 def prepare(modules: Sequence[str]) -> None:
     """Starts the process that workers are forked from, which imports `modules` and what every worker needs."""
     _death.clear()
+    if getattr(threading.excepthook, "func", None) is not _quiet:
+        threading.excepthook = functools.partial(_quiet, threading.excepthook)
     first = "elmo_tf.beam.worker_start"
     _context.set_forkserver_preload([first, __name__, beam_internals.WORKER_MODULE, *modules])
     multiprocessing.forkserver.ensure_running()
@@ -85,7 +87,6 @@ class _Handler(beam_internals.GrpcWorkerHandler):
         if self._stopping.is_set():
             return
         _death.set()
-        threading.excepthook = functools.partial(_quiet, threading.excepthook)
         # The runner may send further requests before it gives up.
         while not self._stopping.is_set():
             beam_internals.fail_requests(self.control_conn, _DIED)
@@ -94,7 +95,10 @@ class _Handler(beam_internals.GrpcWorkerHandler):
 
 def _quiet(before: Callable[[threading.ExceptHookArgs], None], arguments: threading.ExceptHookArgs) -> None:
     """Hides the errors of Beam's threads that have read from a dead worker: the job fails in one line."""
-    if not any("apache_beam" in frame.f_code.co_filename for frame, _ in traceback.walk_tb(arguments.exc_traceback)):
+    frames = traceback.walk_tb(arguments.exc_traceback)
+    is_beams = any("apache_beam" in frame.f_code.co_filename for frame, _ in frames)
+    # Such a thread may end before the death is known.
+    if not (is_beams and _death.wait(_NOTICE_SECONDS)):
         before(arguments)
 
 

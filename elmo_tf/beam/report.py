@@ -1,6 +1,7 @@
 """What the jobs' reports share: a table, irregular text, sizes, versions of the software."""
 
 import collections
+import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -17,6 +18,11 @@ def versions() -> dict[str, str]:
         "apache_beam": beam.__version__,
         "python": platform.python_version(),
     }
+
+
+def info_file(info: Mapping[str, Any]) -> bytes:
+    """Returns the content of `info.json`."""
+    return json.dumps(info, indent=1).encode() + b"\n"
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -14,7 +14,6 @@ several times as fast: there text does not pass through Beam's shuffle.
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -156,7 +155,7 @@ class WriteRecords(beam.PTransform):
         return self._hash(words) % self._num_shards, words
 
     @beam.typehints.no_annotations
-    def _write(self, grouped: tuple[int, Iterable[list[bytes]]], words: counts.Counted) -> tuple[int, bytes]:
+    def _write(self, grouped: tuple[int, Iterable[list[bytes]]], words: counts.Counted) -> shards.Written:
         number, group = grouped
         name = record_folder.shard_name(number, self._num_shards)
         ordered, repeats, before = [], 0, None
@@ -167,16 +166,16 @@ class WriteRecords(beam.PTransform):
             before = sentence
         encoded = shards.encoder_of(words.content).encode([sentence for _, sentence in sorted(ordered)])
         if not ordered:
-            return number, shards.written([], {})
+            return shards.written([], {})
         if stores.is_local(self._folder):
             os.makedirs(self._folder, exist_ok=True)
         with stores.create(stores.join(self._folder, name)) as file:
             shard = shards.Shard(lambda _: file, "train", number, name)
             shard.write(encoded)
-        return number, shards.written([shard], {})
+        return shards.written([shard], {})
 
     @beam.typehints.no_annotations
-    def _finish(self, written: list[tuple[int, bytes]], words: counts.Counted) -> dict[str, Any]:
+    def _finish(self, written: list[shards.Written], words: counts.Counted) -> dict[str, Any]:
         about = {
             "seed": self._seed,
             "tokenizer": self._tokenizer,
@@ -185,15 +184,10 @@ class WriteRecords(beam.PTransform):
             "vocabulary": info.describe_vocabulary(words),
             "versions": report.versions(),
         }
-        described = shards.info_of_split("train", shards.read_written(written), about)
+        described = shards.info_of_split("train", written, about)
         if not described["sentences"]:
             raise InputError(self._folder, "no sentences to write")
-        contents = {
-            record_folder.VOCABULARY_FILE: words.content,
-            record_folder.INFO_FILE: json.dumps(described, indent=1).encode() + b"\n",
-            record_folder.MARKER_FILE: plan.MARKER,
-        }
-        for name, content in contents.items():
+        for name, content in shards.last_files(words.content, described).items():
             stores.write(stores.join(self._folder, name), content)
         return described
 

@@ -171,10 +171,8 @@ def _cut(corpus: list[TextFile], count: int, passes: int = 1) -> list[tuple[Slic
 def check_unchanged(corpus: Iterable[TextFile]) -> None:
     """Raises `InputError`, naming the first file whose size or modification time differs by now."""
     corpus = [file for file in corpus if file.changed is not None]
-    local = map(stores.status, (file.path for file in corpus if stores.is_local(file.path)))
-    remote = stores.at_once(stores.status, (file.path for file in corpus if not stores.is_local(file.path)))
-    for file in corpus:
-        check_status(file, next(local if stores.is_local(file.path) else remote))
+    for file, status in zip(corpus, stores.at_once(stores.status, (file.path for file in corpus)), strict=True):
+        check_status(file, status)
 
 
 def check_status(file: TextFile, status: stores.Status) -> None:

@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 
 from elmo_tf import extras
 from elmo_tf.corpus import corpora
-from elmo_tf.errors import InputError, reason
+from elmo_tf.errors import InputError
 from elmo_tf.files import stores
 
 _LINE, _PARAGRAPH, _RECORD = "line", "paragraph", "record"  # what is read whole
@@ -91,8 +91,7 @@ def inspect(corpus: Iterable[corpora.TextFile], tokenizer: str) -> list[corpora.
             raise InputError(file.path, "is FASTA, which needs --tokenizer characters")
         return file._replace(is_fasta=is_fasta and tokenizer == "characters")
 
-    corpus = list(corpus)
-    return list((map if all(stores.is_local(file.path) for file in corpus) else stores.at_once)(inspected, corpus))
+    return list(stores.at_once(inspected, corpus))
 
 
 def read_blocks(part: corpora.Slice, paragraphs: bool = False, spaced: bool = True) -> Iterator[Block]:
@@ -128,7 +127,7 @@ def _named(path: str) -> Iterator[None]:
         if is_damage or module == "backports":
             raise InputError(path, f"cannot be decompressed ({error})") from None
         if isinstance(error, OSError) or not stores.is_local(path):
-            raise stores.ReadError(f"cannot read {path}: {reason(error)}") from error
+            raise stores.ReadError(f"cannot read {path}: {stores.reason(error)}") from error
         raise
 
 

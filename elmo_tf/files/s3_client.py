@@ -4,7 +4,6 @@
 """
 
 import contextlib
-import errno
 import functools
 import os
 import threading
@@ -32,15 +31,6 @@ def _not_again() -> Iterator[None]:
         raise
 
 
-@contextlib.contextmanager
-def _as_oserror() -> Iterator[None]:
-    """Turns Beam's exception into an OSError."""
-    try:
-        yield
-    except messages.S3ClientError as error:
-        raise OSError(errno.EIO, error.message) from error
-
-
 class Client(boto3_client.Client):
     """Beam's client of S3.
 
@@ -62,11 +52,6 @@ class Client(boto3_client.Client):
 
     list = _not_again()(boto3_client.Client.list)
     get_object_metadata = _not_again()(boto3_client.Client.get_object_metadata)
-    get_range = _as_oserror()(boto3_client.Client.get_range)
-    create_multipart_upload = _as_oserror()(boto3_client.Client.create_multipart_upload)
-    upload_part = _as_oserror()(boto3_client.Client.upload_part)
-
-    complete_multipart_upload = _as_oserror()(boto3_client.Client.complete_multipart_upload)
 
 
 def install() -> None:

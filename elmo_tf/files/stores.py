@@ -4,7 +4,6 @@ A file appears complete or not at all: it is written under a temporary name, flu
 imported for remote paths only.
 """
 
-import collections
 import concurrent.futures
 import contextlib
 import errno
@@ -23,7 +22,7 @@ from elmo_tf.files import staging
 _BATCH = 1000  # files deleted per request, as many as S3 allows
 _COPY_BYTES = 1 << 20  # in memory while a file is copied
 REQUESTS = 16  # to a store at a time
-_LIBRARIES = ("azure", "boto3", "botocore", "google")  # of stores; their errors are not always `OSError`s
+_LIBRARIES = ("apache_beam", "azure", "boto3", "botocore", "google")  # of stores; not all their errors are `OSError`s
 _SCHEME = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")  # as Beam finds it
 UNSEEN = "all workers need it under this path"
 
@@ -63,7 +62,7 @@ def check_store(path: str) -> None:
     except InputError:
         raise
     except (OSError, ValueError) as error:
-        raise InputError(path, f"the store does not answer ({_reason(error)})") from None
+        raise InputError(path, f"the store does not answer ({reason(error)})") from None
 
 
 def check_folder(path: str) -> None:
@@ -145,19 +144,18 @@ def read_range(path: str, start: int, end: int) -> bytes:
 
 def fetch(path: str, target: pathlib.Path) -> None:
     """Copies a file to a path on this machine. Raises `ReadError` and `WriteError`."""
+
+    def read() -> bytes:
+        with _asked(path):
+            return file.read(_COPY_BYTES)
+
     try:
         with target.open("wb") as local, open_file(path) as file:
-            while content := _next(path, file):
-                local.write(content)
+            local.writelines(iter(read, b""))
     except ReadError:
         raise
     except OSError as error:
-        raise WriteError(f"cannot write {target}: {_reason(error)}") from error
-
-
-def _next(path: str, file: BinaryIO) -> bytes:
-    with _asked(path):
-        return file.read(_COPY_BYTES)
+        raise WriteError(f"cannot write {target}: {reason(error)}") from error
 
 
 @contextlib.contextmanager
@@ -190,7 +188,7 @@ def create(path: str, staged: str | None = None, check: Callable[[], None] = lam
         delete([staged])
         is_stores = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _LIBRARIES
         if is_stores and not isinstance(error, (ReadError, WriteError)):
-            raise WriteError(f"cannot write {path}: {_reason(error)}") from error
+            raise WriteError(f"cannot write {path}: {reason(error)}") from error
         raise
 
 
@@ -215,15 +213,9 @@ def write(path: str, content: bytes) -> None:
 
 
 def at_once(ask: Callable[[Any], Any], about: Iterable[Any]) -> Iterator[Any]:
-    """Yields `ask(item)` for each item, in order, with a limited number of requests to a store at a time."""
-    asked: collections.deque[concurrent.futures.Future] = collections.deque()
+    """Yields `ask(item)` for each item, in order, with a limited number of them at a time: stores answer slowly."""
     with concurrent.futures.ThreadPoolExecutor(REQUESTS) as threads:
-        for item in about:
-            asked.append(threads.submit(ask, item))
-            if len(asked) >= REQUESTS:
-                yield asked.popleft().result()
-        while asked:
-            yield asked.popleft().result()
+        yield from threads.map(ask, about)
 
 
 def delete(paths: Iterable[str]) -> None:
@@ -261,10 +253,10 @@ def _asked(path: str) -> Iterator[None]:
         if is_local(path) and not isinstance(error, OSError):
             raise
         hint = f"; {UNSEEN}" if isinstance(error, FileNotFoundError) else ""
-        raise ReadError(f"cannot read {path}: {_reason(error)}{hint}") from error
+        raise ReadError(f"cannot read {path}: {reason(error)}{hint}") from error
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """Returns the innermost message of an error of Beam's file systems."""
     while details := getattr(error, "exception_details", None):
         error = next(iter(details.values())) if isinstance(details, dict) else details

@@ -15,6 +15,7 @@ class _Writer(io.BytesIO):
 
     def close(self) -> None:
         if not self.closed:
+            assert self.getvalue(), f"{self._path}: Beam cannot write empty files to S3"
             STORE[self._path] = self.getvalue()
         super().close()
 

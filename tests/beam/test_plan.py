@@ -31,8 +31,8 @@ def test_a_folder_has_its_plan_until_it_is_finished(where, tmp_path, store):
     with claimed(path) as folders:
         stored = json.loads(stores.read(stores.join(path, "plan.json")))
         assert stored == ABOUT | {"digest": folders["train"].digest}
-        stores.write(folders["train"].temporary("left by a killed worker"), b"")
-        stores.write(stores.join(path, ".0123456789abcdef.of another plan"), b"")
+        stores.write(folders["train"].temporary("left by a killed worker"), b"x")
+        stores.write(stores.join(path, ".0123456789abcdef.of another plan"), b"x")
         folders["train"].write("info.json", b"{}")
         folders["train"].finish()
     assert sorted(stores.names(path)) == [".0123456789abcdef.of another plan", "_SUCCESS", "info.json"]
@@ -40,8 +40,10 @@ def test_a_folder_has_its_plan_until_it_is_finished(where, tmp_path, store):
         plan.check(path)
 
 
-def test_the_same_plan_goes_on_and_another_one_is_named_and_touches_nothing(tmp_path):
+def test_the_same_plan_goes_on_and_another_one_is_named_and_touches_nothing(tmp_path, caplog):
+    caplog.set_level("INFO", "elmo_tf")
     end(tmp_path / "a", OSError, "shard-0.tfrecord")
+    assert caplog.messages == []
     left = sorted(os.listdir(tmp_path / "a"))
     assert left == ["plan.json", "shard-0.tfrecord"]
     for changes, difference in (
@@ -57,6 +59,7 @@ def test_the_same_plan_goes_on_and_another_one_is_named_and_touches_nothing(tmp_
     assert sorted(os.listdir(tmp_path / "a")) == left
     with claimed(tmp_path / "a") as folders:
         folders["train"].finish()
+    assert caplog.messages == ["continuing an earlier run"]
     assert sorted(os.listdir(tmp_path / "a")) == ["_SUCCESS", "shard-0.tfrecord"]
 
 
@@ -79,7 +82,7 @@ def test_a_run_that_was_killed_before_it_deleted_its_plan_can_go_on(tmp_path):
     ],
 )
 def test_wrong_input_leaves_nothing_and_other_ends_leave_only_work(tmp_path, error, work, left):
-    end(tmp_path / "deep" / "a", error, work)
+    end(tmp_path / "deep" / "deeper" / "a", error, work)
     assert os.listdir(tmp_path) == left
 
 

@@ -31,7 +31,7 @@ def written(prefix: str) -> dict[str, bytes]:
 
 @pytest.mark.parametrize(("pattern", "order"), [("memory://corpus", ["--shuffle"]), slow("memory://corpus/**.txt", [])])
 def test_a_store_gets_the_same_bytes_as_a_folder(process, corpus, tmp_path, pattern, order):
-    heldout = ["--heldout-fraction=0.2", *order]
+    heldout = ["--heldout-fraction=0.01", *order]  # so few that some tasks and shards have none
     run(f"--input={pattern}", "--heldout=memory://out/heldout", *heldout)
     paths = corpus(**{"a.txt": TEXT[:3000], "b.txt": TEXT[3000:]})
     options = ["--shards=3", "--min-count=2", f"--heldout={tmp_path / 'heldout'}", *heldout]

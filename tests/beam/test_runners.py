@@ -178,7 +178,14 @@ def test_the_graph_that_any_runner_gets_has_side_inputs_and_does_not_grow_with_t
         sizes.append(len(proto.SerializeToString()))
         steps = {transform.unique_name: transform for transform in proto.components.transforms.values()}
         last = "Gather" if shuffle else "WriteShards"
-        assert {"Tasks/SpreadTasks", "CountWords", "Vocabulary/GroupParts", last, "Finish"} <= steps.keys()
+        assert {
+            "Tasks/ReachWorkers",
+            "Tasks/SpreadTasks",
+            "CountWords",
+            "Vocabulary/GroupParts",
+            last,
+            "Finish",
+        } <= steps.keys()
         pardo = beam_runner_api_pb2.ParDoPayload.FromString(steps[last].spec.payload)
         assert len(pardo.side_inputs) == 1
     assert sizes[1] < 500_000

@@ -13,6 +13,7 @@ from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
 from elmo_tf.errors import InputError
 from elmo_tf.records import record_folder
 from elmo_tf.text.vocabulary import Vocabulary
+from elmo_tf.training import loop
 from tests import helpers
 from tests.beam.common import contents
 
@@ -25,7 +26,7 @@ def words_of(path) -> list[list[str]]:
     return [[word.decode() for word in words] for _, words in helpers.sentences_of(records)]
 
 
-def test_ten_lines_make_a_folder_of_the_sentences_that_a_filter_keeps(corpus, tmp_path):
+def test_ten_lines_make_a_folder_of_the_sentences_that_a_filter_keeps_and_train_reads_it(corpus, tmp_path):
     paths = corpus(TEXT)
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         sentences = pipeline | ReadSentences(paths)
@@ -40,6 +41,9 @@ def test_ten_lines_make_a_folder_of_the_sentences_that_a_filter_keeps(corpus, tm
     assert len(records.info.shards) == 3
     repeated = [place for place, words in enumerate(found) if words == ["Yes", "."]]
     assert max(b - a for a, b in itertools.pairwise(repeated)) > 1  # not one after the other
+    lines = []
+    loop.train(helpers.MICRO_CONFIG, tmp_path / "records", tmp_path / "workdir", steps=2, on_record=lines.append)
+    assert lines[-1]["step"] == 2
 
 
 def test_the_vocabulary_is_that_of_the_command(corpus, tmp_path):
@@ -63,6 +67,14 @@ def test_the_same_sentences_give_the_same_bytes_in_any_order_and_another_seed_ot
     assert sorted(words_of(tmp_path / "a")) == sorted(words_of(tmp_path / "c"))
     assert words_of(tmp_path / "a") != words_of(tmp_path / "c")
     assert json.loads((tmp_path / "a" / "info.json").read_text())["shuffled"]
+
+
+def test_by_default_every_word_is_kept_and_a_hash_orders_the_sentences(tmp_path):
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        sentences = pipeline | beam.Create([["a", str(number % 7)] for number in range(10)])
+        _ = sentences | WriteRecords(f"{tmp_path}/records", sentences | CountWords())
+    assert record_folder.open_folder(tmp_path / "records").vocabulary.tokens[3:] == b"a 0 1 2 3 4 5 6".split()
+    assert "".join(words[1] for words in words_of(tmp_path / "records")) == "5231400621"
 
 
 def test_what_cannot_be_used_is_refused_where_it_enters(tmp_path):

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster import engine, flink, object_store
+from tests.beam.common import contents
+from tests.cluster import commands, engine, flink, object_store
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -30,10 +31,10 @@ def store(store_port, tmp_path_factory) -> Iterator[object_store.ObjectStore]:
 
 @pytest.fixture(scope="session")
 def cluster(store_port) -> Iterator[flink.Cluster]:
-    """Two machines of one slot each. A test that kills one starts it again. Jobs that fail are restarted twice."""
+    """Two machines of one slot each. A test that kills one starts it again. Jobs that fail are not restarted."""
     if missing := engine.engine().missing():
         pytest.skip(missing)
-    with flink.running(restarts=2) as started:
+    with flink.running(restarts=0) as started:
         yield started
 
 
@@ -60,6 +61,14 @@ def large(text, tmp_path_factory) -> pathlib.Path:
     path = tmp_path_factory.mktemp("large") / "large.txt"
     path.write_bytes(text.read_bytes() * 20)
     return path
+
+
+@pytest.fixture(scope="session")
+def large_records(large, tmp_path_factory) -> dict[str, bytes]:
+    """The files that `preprocess` makes of `large` on this machine, in 12 shards."""
+    output = tmp_path_factory.mktemp("large") / "records"
+    commands.done("preprocess", f"--input={large}", "--shards=12", f"--output={output}")
+    return contents(output)
 
 
 @pytest.fixture(scope="session")

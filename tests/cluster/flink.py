@@ -160,7 +160,7 @@ class Cluster:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 - this program has no other threads when it starts processes
+                preexec_fn=end_with_parent,  # noqa: PLW1509 - this program has no other threads when it starts processes
             )
         self._processes.append(process)
         return process
@@ -231,7 +231,7 @@ class Cluster:
             # Until a machine's heartbeat is missed, Flink sends tasks to it, and each restart of the job fails.
             "heartbeat.interval": 2000,
             "heartbeat.timeout": 20000,
-            "restart-strategy.type": "exponential-delay",
+            "restart-strategy.type": "exponential-delay" if self._restarts else "none",
             "restart-strategy.exponential-delay.backoff-multiplier": 2.0,
             "restart-strategy.exponential-delay.attempts-before-reset-backoff": self._restarts,
             "slot.request.timeout": 40000,
@@ -256,7 +256,7 @@ def running(restarts: int = _RESTARTS) -> Iterator[Cluster]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Lets the kernel kill this process when the one that started it ends in any way."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 

@@ -11,6 +11,8 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
+from tests.cluster import flink
+
 _START_SECONDS = 120
 _ANY_KEY = "any"
 BUCKET = "bucket"
@@ -97,6 +99,7 @@ def running(port: int, folder: pathlib.Path) -> Iterator[ObjectStore]:
             stderr=out,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
             start_new_session=True,
+            preexec_fn=flink.end_with_parent,  # noqa: PLW1509 - the tests have no other threads yet
         )
     try:
         _wait(port, process, log)

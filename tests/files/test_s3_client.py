@@ -5,7 +5,7 @@ import io
 import types
 
 import pytest
-from apache_beam.io.aws.clients.s3 import boto3_client, messages
+from apache_beam.io.aws.clients.s3 import boto3_client
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.options.value_provider import RuntimeValueProvider
@@ -83,18 +83,12 @@ def test_a_worker_without_options_reads(monkeypatch):
     assert stores.names("s3://bucket/a") == []
 
 
-def test_a_refusal_of_the_store_is_an_oserror(boto3):
+def test_a_refusal_of_the_store_is_one_error_that_names_the_path(boto3):
     boto3.error = Refused()
-    client = s3_client.Client({})
-    requests = [
-        (client.create_multipart_upload, messages.UploadRequest("bucket", "a", "text")),
-        (client.upload_part, messages.UploadPartRequest("bucket", "a", "u", 1, b"x")),
-        (client.get_range, messages.GetRequest("bucket", "a"), 0, 1),
-        (client.complete_multipart_upload, messages.CompleteMultipartUploadRequest("bucket", "a", "u", [1])),
-    ]
-    for ask, *arguments in requests:
-        with pytest.raises(OSError, match="Access Denied"):
-            ask(*arguments)
+    with pytest.raises(stores.WriteError, match=r"^cannot write s3://bucket/a: Access Denied$"):
+        stores.write("s3://bucket/a", b"x")
+    with pytest.raises(stores.ReadError, match=r"^cannot read s3://bucket/a: Access Denied$"):
+        stores.read("s3://bucket/a")
 
 
 def test_requests_without_credentials_are_not_repeated(boto3):

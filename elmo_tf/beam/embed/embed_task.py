@@ -1,6 +1,7 @@
 """The step that turns tasks into shards of vectors."""
 
 import concurrent.futures
+import dataclasses
 import os
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
@@ -9,7 +10,7 @@ import numpy as np
 from apache_beam.utils.shared import Shared
 
 from elmo_tf import embedder
-from elmo_tf.beam import failures, plan
+from elmo_tf.beam import failures
 from elmo_tf.beam.embed.model_handler import ElmoModelHandler
 from elmo_tf.beam.embed.numbering import Numbered
 from elmo_tf.beam.progress import TaskProgress
@@ -77,26 +78,21 @@ class Settings(NamedTuple):
             raise stores.ReadError(f"cannot load the model: {str(error).partition(': ')[2] or error}") from None
 
 
+@dataclasses.dataclass(eq=False)
 class EmbedTask(failures.TaskFn):
     """`corpora.Task` -> its number, and the size of its shard in bytes. A shard that is already there is left out.
 
     The threads of a process share a model. The side input is `Numbered`.
-
-    Args:
-        folder: the output folder.
-        stops: whether the run is local.
-        settings: how text becomes vectors.
-        num_shards: the number of all tasks.
     """
+
+    settings: Settings
+    num_shards: int  # of all tasks
+    shared: Shared = dataclasses.field(default_factory=Shared)  # has the model
 
     phase = 2
 
-    def __init__(self, folder: plan.Folder, stops: bool, settings: Settings, num_shards: int):
-        super().__init__(folder, stops)
-        self._settings, self._num_shards, self._shared = settings, num_shards, Shared()
-
     def setup(self) -> None:
-        self._reader = sentences.Reader(self._settings.text, numbered=True)
+        self._reader = sentences.Reader(self.settings.text, numbered=True)
         self._writer = concurrent.futures.ThreadPoolExecutor(1)
 
     def teardown(self) -> None:
@@ -105,20 +101,20 @@ class EmbedTask(failures.TaskFn):
     def do(self, task: corpora.Task, numbered: Numbered) -> Iterator[tuple[int, int]]:
         if not len(numbered.lines):
             return
-        path = self._folder.file(name := record_folder.shard_name(task.number, self._num_shards))
-        progress = TaskProgress(self._folder, "embedding")
+        path = self.folder.file(name := record_folder.shard_name(task.number, self.num_shards))
+        progress = TaskProgress(self.folder, "embedding")
         if not numbered.lines[task.number]:
             yield task.number, 0
         elif stores.exists(path):
             progress.add(task.size)
             yield task.number, stores.status(path).size
         else:
-            model = self._shared.acquire(self._settings.load)
+            model = self.shared.acquire(self.settings.load)
             token_bytes = task.size / max(numbered.tokens[task.number], 1)
             size, line, writing = 0, int(numbered.first_lines[task.number]), None
-            with self._folder.create(name) as file:
+            with self.folder.create(name) as file:
                 try:
-                    for names, lines in _groups(self._reader.read(task), self._settings):
+                    for names, lines in _groups(self._reader.read(task), self.settings):
                         vectors = self._vectors(model, lines, progress, token_bytes)
                         size += writing.result() if writing else 0
                         writing = self._writer.submit(_write, file, line, names, lines, vectors)
@@ -133,14 +129,14 @@ class EmbedTask(failures.TaskFn):
         self, model: embedder.Embedder, lines: list[Words], progress: TaskProgress, token_bytes: float
     ) -> list[np.ndarray]:
         """Returns the vectors of each line."""
-        layout = self._settings.layout
+        layout = self.settings.layout
         vectors = [np.zeros(layout.shape(0), layout.dtype)] * len(lines)
 
         def count(places: list[int]) -> None:
             num_tokens = sum(len(lines[place]) for place in places)
             progress.add(round(num_tokens * token_bytes), len(places), num_tokens)
 
-        for place, values in model.embed(lines, self._settings.layers, count):
+        for place, values in model.embed(lines, self.settings.layers, count):
             pooled = getattr(np, layout.pool)(values, axis=-2) if layout.pool else values
             # A copy, so that the memory of the batch can be freed.
             vectors[place] = np.ascontiguousarray(pooled, layout.dtype)

@@ -1,8 +1,8 @@
 """The first step of `embed`: tasks count their lines and tokens, so that each knows the number of its first line."""
 
 import collections
+import dataclasses
 import hashlib
-import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -28,74 +28,67 @@ class Numbered(NamedTuple):
     irregular: dict[str, int]
 
 
+class Counts(NamedTuple):
+    """What a task reads."""
+
+    lines: dict[str, int]  # of each file
+    tokens: int
+    irregular: dict[str, int]
+    checksums: bytes  # of the identifiers, eight bytes each, if they have to be different
+
+
+@dataclasses.dataclass(eq=False)
 class CountLines(failures.TaskFn):
-    """`corpora.Task` -> its number, counts as JSON, and a checksum of each identifier, if they have to be different.
+    """`corpora.Task` -> its number and `Counts`."""
 
-    Args:
-        folder: the output folder.
-        stops: whether the run is local.
-        settings: how text becomes sentences.
-        names_datasets: whether the identifiers become names of datasets in HDF5.
-    """
-
-    def __init__(self, folder: plan.Folder, stops: bool, settings: sentences.Settings, names_datasets: bool):
-        super().__init__(folder, stops)
-        self._settings, self._names_datasets = settings, names_datasets and settings.has_ids
+    settings: sentences.Settings
+    names_datasets: bool  # whether identifiers become names of datasets in HDF5
 
     def setup(self) -> None:
-        self._reader = sentences.Reader(self._settings, numbered=True)
+        self._reader = sentences.Reader(self.settings, numbered=True)
 
-    def do(self, task: corpora.Task) -> Iterator[tuple[int, bytes, np.ndarray]]:
-        progress = TaskProgress(self._folder, "reading")
+    def do(self, task: corpora.Task) -> Iterator[tuple[int, Counts]]:
+        progress = TaskProgress(self.folder, "reading")
         irregular, lines = collections.Counter(), collections.Counter()
         num_tokens, checksums = 0, []
         for batch in self._reader.read(task):
-            lengths = [len(words) - self._settings.has_ids for words in batch.sentences]
-            if self._names_datasets:
-                names = [words[0] for words in batch.sentences]
-                checksums.append(np.fromiter((_checksum(name, batch.source) for name in names), np.uint64, len(names)))
+            lengths = [len(words) - self.settings.has_ids for words in batch.sentences]
+            if self.names_datasets and self.settings.has_ids:
+                checksums += (_checksum(words[0], batch.source) for words in batch.sentences)
             num_tokens += sum(lengths)
             lines[batch.source] += len(lengths)
             irregular.update(batch.irregular)
             irregular["long_sentences"] += sum(length > PIECE_TOKENS for length in lengths)
             progress.add(batch.size, len(lengths), sum(lengths))
         progress.write()
-        counts = {"lines": lines, "tokens": num_tokens, "irregular": irregular}
-        yield task.number, json.dumps(counts).encode(), np.concatenate([np.zeros(0, np.uint64), *checksums])
+        yield task.number, Counts(dict(lines), num_tokens, dict(irregular), b"".join(checksums))
 
 
+@dataclasses.dataclass(eq=False)
 class NumberLines(failures.TaskFn):
-    """The counts of all tasks -> `Numbered`.
+    """The counts of all tasks -> `Numbered`."""
 
-    Args:
-        folder: the output folder.
-        stops: whether the run is local.
-        num_tasks: whose counts there have to be.
-        settings: how text becomes sentences.
-    """
+    settings: sentences.Settings
+    num_tasks: int  # whose counts there have to be
 
     phase = 1
     failed = (Numbered(*[np.zeros(0, np.int64)] * 3, {}, {}),)
 
-    def __init__(self, folder: plan.Folder, stops: bool, num_tasks: int, settings: sentences.Settings):
-        super().__init__(folder, stops)
-        self._num_tasks, self._settings = num_tasks, settings
-
-    def do(self, counted: list[tuple[int, bytes, np.ndarray]]) -> Iterator[Numbered]:
-        by_task = {number: (json.loads(counts), checksums) for number, counts, checksums in counted}
-        if len(by_task) < self._num_tasks:
+    def do(self, counted: list[tuple[int, Counts]]) -> Iterator[Numbered]:
+        by_task = dict(counted)  # a bundle that is repeated may bring a result twice
+        if len(by_task) < self.num_tasks:
             yield from self.failed
             return
-        in_order = [by_task[number] for number in range(self._num_tasks)]
+        in_order = [by_task[number] for number in range(self.num_tasks)]
         sources, irregular = collections.Counter(), collections.Counter()
-        for counts, _ in in_order:
-            sources.update(counts["lines"])
-            irregular.update(counts["irregular"])
-        lines = np.array([sum(counts["lines"].values()) for counts, _ in in_order], np.int64)
-        tokens = np.array([counts["tokens"] for counts, _ in in_order], np.int64)
-        _check_different(np.concatenate([checksums for _, checksums in in_order]))
+        for counts in in_order:
+            sources.update(counts.lines)
+            irregular.update(counts.irregular)
+        lines = np.array([sum(counts.lines.values()) for counts in in_order], np.int64)
+        tokens = np.array([counts.tokens for counts in in_order], np.int64)
+        _check_different(np.frombuffer(b"".join(counts.checksums for counts in in_order), np.uint64))
         if not tokens.sum():
-            applied = report.describe_irregular(report.irregular([irregular], rules(self._settings)), in_lines=False)
+            applied = report.describe_irregular(report.irregular([irregular], rules(self.settings)), in_lines=False)
             raise InputError("input", f"it has no words; {applied}")
         yield Numbered(np.cumsum(lines) - lines, lines, tokens, dict(sources), dict(irregular))
 
@@ -109,7 +102,7 @@ def number_lines(
         tasks
         | "CountLines" >> beam.ParDo(CountLines(folder, stops, settings, is_hdf5))
         | "ListCounts" >> beam.combiners.ToList()
-        | "NumberLines" >> beam.ParDo(NumberLines(folder, stops, count, settings))
+        | "NumberLines" >> beam.ParDo(NumberLines(folder, stops, settings, count))
     )
 
 
@@ -129,12 +122,12 @@ def inputs(numbered: Numbered) -> list[dict[str, Any]]:
     return found
 
 
-def _checksum(name: bytes, source: str) -> int:
+def _checksum(name: bytes, source: str) -> bytes:
     """Returns a checksum of an identifier. Raises `InputError` if it cannot be the name of a dataset."""
     if name == b"." or not _NOT_IN_HDF5.isdisjoint(name):
         found = f"{name.decode(errors='replace')!r} in {source}"
         raise InputError("input", "identifiers that HDF5 takes as names, without / (other formats take any)", found)
-    return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "little")
+    return hashlib.blake2b(name, digest_size=8).digest()
 
 
 def _check_different(checksums: np.ndarray) -> None:

@@ -159,35 +159,27 @@ def build(
     _ = written | "ListShards" >> beam.combiners.ToList() | "Finish" >> beam.ParDo(finish, numbered)
 
 
+@dataclasses.dataclass(eq=False)
 class _Finish(failures.TaskFn):
     """The sizes of all shards -> nothing; `info.json` is written, and the marker of a folder of shards."""
 
-    phase = 3
+    config: EmbedConfig
+    settings: embed_task.Settings
+    corpus: corpus_tasks.PackedCorpus
+    num_shards: int
+    sha256: str  # of the model
 
-    def __init__(
-        self,
-        folder: plan.Folder,
-        stops: bool,
-        config: EmbedConfig,
-        settings: embed_task.Settings,
-        corpus: corpus_tasks.PackedCorpus,
-        num_shards: int,
-        sha256: str,
-    ):
-        super().__init__(folder, stops)
-        self._config, self._settings, self._corpus = config, settings, corpus
-        self._num_shards, self._sha256 = num_shards, sha256
+    phase = 3
 
     def do(self, written: list[tuple[int, int]], numbered: numbering.Numbered) -> tuple[()]:
         sizes = dict(written)
-        if len(sizes) < self._num_shards:
+        if len(sizes) < self.num_shards:
             return ()
-        corpora.check_unchanged(self._corpus.files())
-        about = info.describe(self._config, self._settings, numbered, sizes, self._sha256)
-        content = json.dumps(about, indent=1).encode() + b"\n"
-        self._folder.write(record_folder.INFO_FILE, content)
-        if self._config.format == "tfrecord":
-            self._folder.finish()
+        corpora.check_unchanged(self.corpus.files())
+        about = info.describe(self.config, self.settings, numbered, sizes, self.sha256)
+        self.folder.write(record_folder.INFO_FILE, report.info_file(about))
+        if self.config.format == "tfrecord":
+            self.folder.finish()
         return ()
 
 
@@ -202,6 +194,6 @@ def _assemble(config: EmbedConfig, folder: plan.Folder, about: dict[str, Any], l
         return
     assembly.write_matrix(folder, shards, about["lines"], layout)
     about["bytes"] = layout.size(about["lines"], about["tokens"])
-    folder.write(record_folder.INFO_FILE, json.dumps(about, indent=1).encode() + b"\n")
+    folder.write(record_folder.INFO_FILE, report.info_file(about))
     folder.finish()
     stores.delete(shards)

@@ -1,6 +1,7 @@
 """Words to a vocabulary: counted bundle by bundle, added part by part."""
 
 import collections
+import dataclasses
 import itertools
 import zlib
 from collections.abc import Iterable, Iterator
@@ -9,7 +10,7 @@ from typing import NamedTuple
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 
-from elmo_tf.beam import failures, plan
+from elmo_tf.beam import failures
 from elmo_tf.beam.progress import TaskProgress
 from elmo_tf.corpus import corpora, sentences
 from elmo_tf.errors import InputError
@@ -62,25 +63,24 @@ class _Counter:
             yield part, b"".join(counted)
 
 
+@dataclasses.dataclass(eq=False)
 class CountTask(failures.TaskFn):
     """`corpora.Task` -> `(part, lines)` of the words in the training split."""
 
+    settings: sentences.Settings
+
     failed = ((_FAILED, b""),)
 
-    def __init__(self, folder: plan.Folder, stops: bool, settings: sentences.Settings):
-        super().__init__(folder, stops)
-        self._settings = settings
-
     def setup(self) -> None:
-        self._reader = sentences.Reader(self._settings)
+        self._reader = sentences.Reader(self.settings)
 
     def start_bundle(self) -> None:
         self._counter = _Counter()
 
     def do(self, task: corpora.Task) -> Iterator[tuple[int, bytes]]:
-        progress = TaskProgress(self._folder, "counting")
+        progress = TaskProgress(self.folder, "counting")
         for batch in self._reader.read(task):
-            words = list(itertools.chain.from_iterable(self._settings.split(batch.sentences)[sentences.TRAIN]))
+            words = list(itertools.chain.from_iterable(self.settings.split(batch.sentences)[sentences.TRAIN]))
             yield from self._counter.add(words)
             progress.add(batch.size, len(batch.sentences), len(words))
         progress.write()

@@ -102,10 +102,10 @@ def build(
     given: bytes | None,
 ) -> None:
     """Adds the job to a pipeline: tasks, counts, vocabulary as a side input, shards, the end of the folders."""
-    stops, packed = runners.is_local(pipeline.options), corpus_tasks.PackedCorpus(corpus)
+    job, packed = (output.folder, runners.is_local(pipeline.options)), corpus_tasks.PackedCorpus(corpus)
     tasks = pipeline | "Tasks" >> corpus_tasks.make_tasks(packed, corpora.plan, output.num_shards)
     if given is None:
-        lines = tasks | "CountWords" >> beam.ParDo(counts.CountTask(output.folder, stops, output.settings))
+        lines = tasks | "CountWords" >> beam.ParDo(counts.CountTask(*job, output.settings))
         words = lines | "Vocabulary" >> counts.add_up(output.min_count, config.max_vocab)
     else:
         packed_words = pipeline | "GivenVocabulary" >> beam.Create([zlib.compress(given)])
@@ -113,52 +113,48 @@ def build(
     words = beam.pvalue.AsSingleton(words)
     sides, num_written = [words], num_tasks
     if not config.shuffle:
-        written = tasks | "WriteShards" >> beam.ParDo(shards.WriteTask(output, stops), words)
+        written = tasks | "WriteShards" >> beam.ParDo(shards.WriteTask(*job, output), words)
     else:
         size = sum(file.text_size for file in corpus)
         num_written = output.num_shards
         num_buckets = num_written * max(1, -(-size // (num_written * shuffle.BUCKET_BYTES)))
-        scattered = tasks | "Scatter" >> beam.ParDo(shuffle.Scatter(output, stops, num_buckets), words)
+        scattered = tasks | "Scatter" >> beam.ParDo(shuffle.Scatter(*job, output, num_buckets), words)
         sides.append(beam.pvalue.AsSingleton(scattered | "ListScattered" >> beam.combiners.ToList()))
         numbers = pipeline | "Shards" >> beam.Create(range(num_written)) | "SpreadShards" >> beam.Reshuffle()
-        gather = shuffle.Gather(output, stops, num_buckets, num_tasks)
+        gather = shuffle.Gather(*job, output, num_buckets, num_tasks)
         written = numbers | "Gather" >> beam.ParDo(gather, sides[-1])
-    finish = _Finish(output, stops, config, packed, num_written)
+    finish = _Finish(*job, output, config, packed, num_written)
     _ = written | "ListShards" >> beam.combiners.ToList() | "Finish" >> beam.ParDo(finish, *sides)
 
 
+@dataclasses.dataclass(eq=False)
 class _Finish(failures.TaskFn):
     """What all tasks have written -> nothing; the folders are finished, unless a task has failed."""
 
-    phase = 3
+    output: shards.Output
+    config: PreprocessConfig
+    corpus: corpus_tasks.PackedCorpus
+    num_written: int
 
-    def __init__(
-        self,
-        output: shards.Output,
-        stops: bool,
-        config: PreprocessConfig,
-        corpus: corpus_tasks.PackedCorpus,
-        num_written: int,
-    ):
-        super().__init__(output.folder, stops)
-        self._output, self._config, self._corpus, self._num_written = output, config, corpus, num_written
+    phase = 3
 
     def do(
         self,
-        written: list[tuple[int, bytes]],
+        written: list[tuple[int, shards.Written]],
         words: counts.Counted,
-        scattered: list[tuple[int, bytes]] | None = None,
+        scattered: list[tuple[int, shuffle.Scattered]] | None = None,
     ) -> tuple[()]:
-        results, corpus = shards.read_written(written), self._corpus.files()
-        if len(results) < self._num_written:
+        results, corpus = dict(written), self.corpus.files()  # a bundle that is repeated may bring a result twice
+        if len(results) < self.num_written:
             return ()
-        read = results if scattered is None else shards.read_written(scattered)
-        shared = info.describe(self._config, corpus, words, (task.irregular for task in read))
-        infos = {split: shards.info_of_split(split, results, shared) for split in self._output.folders}
+        read = results if scattered is None else dict(scattered)
+        shared = info.describe(self.config, corpus, words, (task.irregular for task in read.values()))
+        infos = {split: shards.info_of_split(split, results.values(), shared) for split in self.output.folders}
         info.check_splits(infos)
         corpora.check_unchanged(corpus)
-        for split, folder in self._output.folders.items():
-            shards.finish(folder, words.content, infos[split])
+        for split, folder in self.output.folders.items():
+            for name, content in shards.last_files(words.content, infos[split]).items():
+                folder.write(name, content)
         return ()
 
 

@@ -6,40 +6,38 @@ sink, and both take several times as long.
 
 import collections
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
-import msgspec
 import numpy as np
 
-from elmo_tf.beam import failures, plan
+from elmo_tf.beam import failures, plan, report
 from elmo_tf.beam.preprocess import counts, encoder
 from elmo_tf.beam.progress import TaskProgress
 from elmo_tf.corpus import corpora, sentences
-from elmo_tf.files.json_file import Count
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 
 
-class Statistics(msgspec.Struct, frozen=True, kw_only=True):
+class Statistics(NamedTuple):
     """What a shard holds."""
 
     split: str
-    number: Count
+    number: int
     name: str  # of its file
-    counts: dict[str, Count]  # by encoder.COUNTED
+    counts: dict[str, int]  # by encoder.COUNTED
     sha256: str
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class Written(NamedTuple):
     """What a task has done."""
 
-    shards: list[Statistics] = []
-    irregular: dict[str, Count] = {}  # how often each rule for irregular text applied
+    shards: list[Statistics]
+    irregular: dict[str, int]  # how often each rule for irregular text applied
 
 
 class Output(NamedTuple):
@@ -60,7 +58,7 @@ class Shard:
     """One TFRecord file, which begins to exist with its first record, and its statistics."""
 
     def __init__(self, create: Any, split: str, number: int, name: str):
-        self._create, self._about = create, {"split": split, "number": number, "name": name}
+        self._create, self._split, self._number, self._name = create, split, number, name
         self._file: BinaryIO | None = None
         self._checksum = hashlib.sha256()
         self._totals = np.zeros(len(encoder.COUNTED), np.int64)
@@ -69,7 +67,7 @@ class Shard:
         """Appends records."""
         if not encoded.records:
             return
-        self._file = self._file or self._create(self._about["name"])
+        self._file = self._file or self._create(self._name)
         content = b"".join(encoded.records)
         self._file.write(content)
         self._checksum.update(content)
@@ -80,30 +78,29 @@ class Shard:
         if self._file is None:
             return None
         totals = dict(zip(encoder.COUNTED, self._totals.tolist(), strict=True))
-        return Statistics(**self._about, counts=totals, sha256=self._checksum.hexdigest())
+        return Statistics(self._split, self._number, self._name, totals, self._checksum.hexdigest())
 
 
+@dataclasses.dataclass(eq=False)
 class TextFn(failures.TaskFn):
     """A step whose tasks are parts of the text, which become records. Its side input is `counts.Counted`."""
 
+    output: Output
+
     phase = 1
 
-    def __init__(self, output: Output, stops: bool):
-        super().__init__(output.folder, stops)
-        self._output = output
-
     def setup(self) -> None:
-        self._reader = sentences.Reader(self._output.settings)
+        self._reader = sentences.Reader(self.output.settings)
 
     def convert(
         self, task: corpora.Task, words: counts.Counted, irregular: collections.Counter
     ) -> Iterator[dict[str, encoder.Encoded]]:
         """Yields the records of each block of a task, by split; adds to `irregular`."""
-        counts.check(words, self._output.min_count)
-        encode, progress = encoder_of(words.content).encode, TaskProgress(self._folder, "writing")
+        counts.check(words, self.output.min_count)
+        encode, progress = encoder_of(words.content).encode, TaskProgress(self.folder, "writing")
         for batch in self._reader.read(task):
-            parts = self._output.settings.split(batch.sentences)
-            encoded = {split: encode(parts[split]) for split in self._output.folders}
+            parts = self.output.settings.split(batch.sentences)
+            encoded = {split: encode(parts[split]) for split in self.output.folders}
             yield encoded
             irregular.update(batch.irregular)
             amounts = sum(part.counts[:, :2].sum(axis=0) for part in encoded.values())
@@ -120,13 +117,13 @@ def encoder_of(content: bytes) -> encoder.Encoder:
 class WriteTask(TextFn):
     """`corpora.Task` -> its number and `Written`: its shards are written, in the order of the text."""
 
-    def do(self, task: corpora.Task, words: counts.Counted) -> Iterator[tuple[int, bytes]]:
+    def do(self, task: corpora.Task, words: counts.Counted) -> Iterator[tuple[int, Written]]:
         if not words.content:
             return
         irregular, numbers = collections.Counter(), itertools.cycle(task.shards)
-        with open_shards(self._output, task.shards) as shards:
+        with open_shards(self.output, task.shards) as shards:
             for encoded, number in zip(self.convert(task, words, irregular), numbers, strict=False):
-                for split in self._output.folders:
+                for split in self.output.folders:
                     shards[split, number].write(encoded[split])
         yield task.number, written(shards.values(), irregular)
 
@@ -147,16 +144,9 @@ def open_shards(output: Output, numbers: Iterable[int]) -> Iterator[dict[tuple[s
         }
 
 
-def written(shards: Iterable[Shard], irregular: Mapping[str, int]) -> bytes:
-    """Returns the `Written` of a task as JSON."""
-    statistics = filter(None, (shard.statistics() for shard in shards))
-    return msgspec.json.encode(Written(shards=list(statistics), irregular=dict(irregular)))
-
-
-def read_written(results: Iterable[tuple[int, bytes]]) -> list[Written]:
-    """Returns what tasks have done, by number: a bundle that is repeated may bring a result twice."""
-    by_number = dict(results)
-    return [msgspec.json.decode(by_number[number], type=Written) for number in sorted(by_number)]
+def written(shards: Iterable[Shard], irregular: Mapping[str, int]) -> Written:
+    """Returns what a task has done: the statistics of those shards that have records."""
+    return Written(list(filter(None, (shard.statistics() for shard in shards))), dict(irregular))
 
 
 def info_of_split(split: str, tasks: Iterable[Written], shared: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,8 +165,10 @@ def info_of_split(split: str, tasks: Iterable[Written], shared: Mapping[str, Any
     return {"format_version": record_folder.FORMAT_VERSION, "split": split, **totals, **shared, "shards": described}
 
 
-def finish(folder: plan.Folder, words: bytes, info: Mapping[str, Any]) -> None:
-    """Writes a folder's vocabulary, `info.json` and marker."""
-    folder.write(record_folder.VOCABULARY_FILE, words)
-    folder.write(record_folder.INFO_FILE, json.dumps(info, indent=1).encode() + b"\n")
-    folder.finish()
+def last_files(words: bytes, info: Mapping[str, Any]) -> dict[str, bytes]:
+    """Returns the files that finish a folder, by name, in the order in which they are written."""
+    return {
+        record_folder.VOCABULARY_FILE: words,
+        record_folder.INFO_FILE: report.info_file(info),
+        record_folder.MARKER_FILE: plan.MARKER,
+    }

@@ -7,11 +7,12 @@ tasks.
 
 import collections
 import contextlib
+import dataclasses
+import functools
 import itertools
-from collections.abc import Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, NamedTuple
 
-import msgspec
 import numpy as np
 
 from elmo_tf.beam import failures, plan
@@ -19,24 +20,25 @@ from elmo_tf.beam.preprocess import counts, encoder, shards
 from elmo_tf.beam.progress import TaskProgress
 from elmo_tf.corpus import corpora
 from elmo_tf.files import stores
-from elmo_tf.files.json_file import Count
 
 BUCKET_BYTES = 64 << 20  # of records, roughly, that are shuffled in memory at a time
 _RUN_BYTES = 32 << 20  # of records that a task keeps in memory before it writes them
 _FRAME_BYTES = 16  # of a TFRecord, in addition to the data
 
 
-class Scattered(shards.Written, frozen=True, kw_only=True):
+class Scattered(NamedTuple):
     """What a task of `Scatter` has written."""
 
-    row_bytes: dict[str, Count]  # of a bucket's row in its index, by split
+    irregular: dict[str, int]  # how often each rule for irregular text applied
+    row_bytes: dict[str, int]  # of a bucket's row in its index, by split
 
 
 class _Runs:
-    """The file of a task and split, while it is written."""
+    """The file of a task and split, from its first record on: Beam cannot write empty files to S3."""
 
-    def __init__(self, file: BinaryIO, num_buckets: int, random: np.random.Generator):
-        self._file, self._num_buckets, self._random = file, num_buckets, random
+    def __init__(self, create: Callable[[], BinaryIO], num_buckets: int, random: np.random.Generator):
+        self._create, self._num_buckets, self._random = create, num_buckets, random
+        self._file: BinaryIO | None = None
         self._records: list[bytes] = []
         self._buckets: list[np.ndarray] = []
         self._waiting = 0  # bytes of records in memory
@@ -62,6 +64,7 @@ class _Runs:
         lengths = np.bincount(buckets, [len(record) for record in self._records], self._num_buckets).astype(np.int64)
         ends = self._size + np.cumsum(lengths)
         self._places.append(np.stack([ends - lengths, ends], 1))
+        self._file = self._file or self._create()
         self._file.writelines(self._records[index] for index in np.argsort(buckets, kind="stable").tolist())
         self._size += self._waiting
         self._records, self._buckets, self._waiting = [], [], 0
@@ -72,61 +75,54 @@ class _Runs:
         return np.concatenate([self._counts, *self._places], 1)
 
 
+@dataclasses.dataclass(eq=False)
 class Scatter(shards.TextFn):
     """`corpora.Task` -> its number and `Scattered`: for each split, a file of runs and an index of their buckets."""
 
-    def __init__(self, output: shards.Output, stops: bool, num_buckets: int):
-        super().__init__(output, stops)
-        self._num_buckets = num_buckets
+    num_buckets: int
 
-    def do(self, task: corpora.Task, words: counts.Counted) -> Iterator[tuple[int, bytes]]:
+    def do(self, task: corpora.Task, words: counts.Counted) -> Iterator[tuple[int, Scattered]]:
         if not words.content:
             return
         irregular, row_bytes = collections.Counter(), {}
         with contextlib.ExitStack() as stack:
             runs = {}
-            for place, split in enumerate(self._output.folders):
-                file = stack.enter_context(stores.create(_path(self._folder, task.number, split, "run")))
-                random = np.random.default_rng([self._output.settings.seed, task.number, place])
-                runs[split] = _Runs(file, self._num_buckets, random)
+            for place, split in enumerate(self.output.folders):
+                file = stores.create(_path(self.folder, task.number, split, "run"))
+                random = np.random.default_rng([self.output.settings.seed, task.number, place])
+                runs[split] = _Runs(functools.partial(stack.enter_context, file), self.num_buckets, random)
             for encoded in self.convert(task, words, irregular):
                 for split, written in runs.items():
                     written.write(encoded[split])
             for split, written in runs.items():
                 index = written.finish()
-                stores.write(_path(self._folder, task.number, split, "index"), index.tobytes())
+                stores.write(_path(self.folder, task.number, split, "index"), index.tobytes())
                 row_bytes[split] = index[0].nbytes
-        yield task.number, msgspec.json.encode(Scattered(irregular=dict(irregular), row_bytes=row_bytes))
+        yield task.number, Scattered(dict(irregular), row_bytes)
 
 
+@dataclasses.dataclass(eq=False)
 class Gather(failures.TaskFn):
-    """A shard's number -> that and `shards.Written`: the shards of each split, from their buckets.
+    """A shard's number -> that and `shards.Written`: the shards of each split, from their buckets."""
 
-    Args:
-        output: the records to make.
-        stops: whether the run is local.
-        num_buckets: of `Scatter`.
-        num_tasks: of `Scatter`; if fewer have succeeded, nothing is written.
-    """
+    output: shards.Output
+    num_buckets: int
+    num_tasks: int  # of `Scatter`; if fewer have succeeded, nothing is written
 
     phase = 2
 
-    def __init__(self, output: shards.Output, stops: bool, num_buckets: int, num_tasks: int):
-        super().__init__(output.folder, stops)
-        self._output, self._num_buckets, self._num_tasks = output, num_buckets, num_tasks
-
-    def do(self, number: int, scattered: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    def do(self, number: int, scattered: list[tuple[int, Scattered]]) -> Iterator[tuple[int, shards.Written]]:
         by_task = dict(scattered)
-        if len(by_task) < self._num_tasks:
+        if len(by_task) < self.num_tasks:
             return
-        rows = [msgspec.json.decode(by_task[task], type=Scattered).row_bytes for task in range(self._num_tasks)]
-        per_shard = self._num_buckets // self._output.num_shards
-        progress = TaskProgress(self._folder, "shuffling")
-        with shards.open_shards(self._output, [number]) as opened:
-            for place, split in enumerate(self._output.folders):
+        rows = [by_task[task].row_bytes for task in range(self.num_tasks)]
+        per_shard = self.num_buckets // self.output.num_shards
+        progress = TaskProgress(self.folder, "shuffling")
+        with shards.open_shards(self.output, [number]) as opened:
+            for place, split in enumerate(self.output.folders):
                 for bucket in range(number * per_shard, (number + 1) * per_shard):
                     records, totals = self._bucket(split, bucket, [row[split] for row in rows])
-                    random = np.random.default_rng([self._output.settings.seed, bucket, place])
+                    random = np.random.default_rng([self.output.settings.seed, bucket, place])
                     shuffled = [records[index] for index in random.permutation(len(records))]
                     opened[split, number].write(encoder.Encoded(shuffled, totals[None]))
                     num_bytes, *amount = (
@@ -141,15 +137,15 @@ class Gather(failures.TaskFn):
         totals = np.zeros(len(encoder.COUNTED), np.int64)
 
         def read(task: int) -> tuple[np.ndarray, list[bytes]]:
-            path, index = (_path(self._folder, task, split, ending) for ending in ("run", "index"))
+            path, index = (_path(self.folder, task, split, ending) for ending in ("run", "index"))
             size = row_bytes[task]
             row = np.frombuffer(stores.read_range(index, bucket * size, (bucket + 1) * size), np.int64)
             runs = row[len(totals) :].reshape(-1, 2).tolist()
             return row[: len(totals)], [stores.read_range(path, *run) for run in runs if run[0] < run[1]]
 
-        is_near = stores.is_local(self._folder.path)
+        is_near = stores.is_local(self.folder.path)
         records: list[bytes] = []
-        for added, segments in (map if is_near else stores.at_once)(read, range(self._num_tasks)):
+        for added, segments in (map if is_near else stores.at_once)(read, range(self.num_tasks)):
             totals += added
             records.extend(itertools.chain.from_iterable(map(_frames, segments)))
         return records, totals

@@ -53,7 +53,7 @@ def test_a_file_of_records_that_is_cut_is_an_error(text, process, monkeypatch):
     bucket = shuffle.Gather._bucket
 
     def cut(self, split: str, number: int, row_bytes: list[int]):
-        for path in pathlib.Path(self._folder.path).glob(".*.run"):
+        for path in pathlib.Path(self.folder.path).glob(".*.run"):
             path.write_bytes(path.read_bytes()[:-20])
         return bucket(self, split, number, row_bytes)
 
