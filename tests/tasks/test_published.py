@@ -15,7 +15,7 @@ from benchmarks import pack_tagger
 from elmo_tf import cli, tasks
 from elmo_tf.errors import InputError
 from elmo_tf.published import fetching, models
-from tests.helpers import ROOT
+from tests.helpers import ROOT, run_python
 
 NAME = "english-ner"
 SENTENCE = "Barack Obama was born in Hawaii and worked for Microsoft ."
