@@ -101,22 +101,6 @@ def bfloat16_cpu(monkeypatch, tmp_path) -> pathlib.Path:
     return description
 
 
-@pytest.fixture
-def typed():
-    """Sends bytes to standard input: `typed(b"...")`."""
-    before, (read_end, write_end) = os.dup(0), os.pipe()
-
-    def send(content: bytes) -> None:
-        os.write(write_end, content)
-        os.dup2(read_end, 0)
-        os.close(write_end)
-
-    yield send
-    os.dup2(before, 0)
-    os.close(before)
-    os.close(read_end)
-
-
 def seed_by(name: str) -> None:
     """A test that fails fails again: its random weights depend neither on the run nor on the tests before it."""
     seed = zlib.crc32(name.encode())

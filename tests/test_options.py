@@ -1,6 +1,7 @@
 """One word for one thing on the command line: --model, --input, --data, --layers."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -69,6 +70,22 @@ def test_a_word_beside_punctuation_is_found_by_the_models_tokenizer(penn, tmp_pa
         ("the", "cat", "."),
         ('"', "bank", '"', "of", "the", "river"),
     }
+
+
+@pytest.fixture
+def typed():
+    """Sends bytes to standard input: `typed(b"...")`."""
+    before, (read_end, write_end) = os.dup(0), os.pipe()
+
+    def send(content: bytes) -> None:
+        os.write(write_end, content)
+        os.dup2(read_end, 0)
+        os.close(write_end)
+
+    yield send
+    os.dup2(before, 0)
+    os.close(before)
+    os.close(read_end)
 
 
 def test_score_reads_standard_input_prints_each_sentence_and_says_the_tokenizer(penn, typed, capsys, caplog):
