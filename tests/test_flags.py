@@ -22,7 +22,7 @@ FINETUNE = ["finetune", "--from", "old", "--data", "corpus", "--workdir", "workd
     ],
 )
 def test_parameters_become_flags_and_paths_stay(error, message, monkeypatch, capsys):
-    def fail(*_):
+    def fail(*_, **__):
         raise error
 
     monkeypatch.setattr(finetuning, "finetune", fail)

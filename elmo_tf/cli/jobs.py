@@ -50,7 +50,7 @@ def parsed(name: str, argv: Sequence[str]) -> dict[str, Any]:
     except InputError as error:
         if error.subject != "beam":
             raise
-        parser.error(str(error.found))
+        parser.error(error.problem)
     return {**vars(parser.parse_known_args(argv)[0]), "beam": rest}
 
 

@@ -75,7 +75,7 @@ def test_a_long_record_is_cut_for_training_and_refused_for_vectors(corpus):
     assert sorted(b"".join(found)) == sorted(b"".join(sequences) + b"ACDE" * 50_000 + b"K")
     assert max(map(len, found)) <= lines.MAX_LINE_BYTES < reading.BLOCK_BYTES
     for path, line in zip(paths, (4, 1), strict=True):
-        with pytest.raises(InputError, match=rf"{path}: .* more than 131,072 tokens on line {line}$"):
+        with pytest.raises(InputError, match=rf"{path}: line {line} has more than 131,072 tokens; "):
             read([path], 1)
 
 

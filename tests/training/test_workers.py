@@ -406,7 +406,7 @@ def test_a_strategy_that_has_a_chief_is_refused():
 def test_the_papers_recipe_changes_that_of_an_existing_workdir_as_set_does(workdir, monkeypatch):
     seen = []
     monkeypatch.setattr(workers, "from_environment", lambda: None)
-    monkeypatch.setattr(loop, "train", lambda config, *_: seen.append(config))
+    monkeypatch.setattr(loop, "train", lambda config, *_, **__: seen.append(config))
     command = ["train", "--data", "records", "--workdir", str(workdir.path), "--paper-recipe"]
     assert cli.main([*command, "--set", "train.learning_rate=0.1"]) == 0
     recipe = config_lib.override(config_lib.with_paper_recipe(workdir.config), ["train.learning_rate=0.1"]).train
