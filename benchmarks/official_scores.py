@@ -49,8 +49,8 @@ def cut_off(counts: Counts) -> dict[str, float]:
 def srl(folder: pathlib.Path) -> dict:
     """Returns the counts, precision, recall and F1 of arguments."""
     entries = json.loads((folder / "srl.json").read_bytes())
-    counts = srl_eval.by_label([one["gold"] for one in entries], [one["predicted"] for one in entries])
-    counts = sum(counts.values(), Counts())
+    by_label = srl_eval.by_label([entry["gold"] for entry in entries], [entry["predicted"] for entry in entries])
+    counts = sum(by_label.values(), Counts())
     correct = int(counts.precise)
     wrong = {"correct": correct, "excess": int(counts.predicted) - correct, "missed": int(counts.gold) - correct}
     return wrong | {name: round(value, 2) for name, value in counts.scores().items()}
