@@ -113,7 +113,7 @@ def home(tmp_path, monkeypatch) -> pathlib.Path:
 @pytest.mark.slow
 def test_a_name_is_verified_by_its_files(capsys):
     size = models.find("english").size
-    assert cli.main(["verify", "english"]) == 0
+    assert cli.main(["verify", "--model", "english"]) == 0
     assert capsys.readouterr().out.endswith(f"weights.hdf5: {size:,} bytes, intact by its SHA-256\n")
 
 
