@@ -111,7 +111,7 @@ def test_a_run_of_two_replicas_goes_on_with_one_that_has_all_their_streams_as_if
     assert "earlier evaluations" not in caplog.text
     loop.train(one, records.path, path, records.path, steps=8)
     assert "start over" not in caplog.text
-    assert "warning: earlier evaluations were of another held-out text, another part of it, or another" in caplog.text
+    assert "warning: earlier evaluations used another held-out text, another part of it, or another" in caplog.text
     alone = loop.train(one, records.path, tmp_path / "alone", steps=8)
     found, expected = ([list(line.values()) for line in losses(folder)] for folder in (path, alone.path))
     np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
