@@ -22,6 +22,7 @@ from apache_beam.runners.runner import PipelineState
 
 from elmo_tf.beam import beam_internals, failures, flink_cluster, plan, processes, remote
 from elmo_tf.errors import InputError
+from elmo_tf.files import stores
 from elmo_tf.records import record_folder
 
 # Runs in memory, in this process or in several (--direct_num_workers), without a network.
@@ -206,5 +207,11 @@ def run(pipeline: beam.Pipeline, folder: plan.Folder, last: str = record_folder.
         raise own
     if state not in (None, PipelineState.DONE):
         raise ChildProcessError(f"the pipeline ended as {state}; see the runner's log for the reason")
-    if not plan.is_finished(folder, last):
-        raise InputError(folder.path, "was deleted, or taken by another run, before this one had finished")
+    if plan.is_finished(folder, last):
+        return
+    try:
+        folder.check()
+    except plan.AbandonedError:
+        problem = "was deleted, or taken by another run, before this one had finished"
+        raise InputError(folder.path, problem) from None
+    raise InputError(folder.path, f"workers do not see this folder; {stores.UNSEEN}")

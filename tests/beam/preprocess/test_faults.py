@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from elmo_tf.beam import plan
 from elmo_tf.beam.preprocess import counts, shards
 from elmo_tf.corpus import reading
 from elmo_tf.errors import InputError
@@ -84,6 +85,16 @@ def test_a_folder_that_is_deleted_meanwhile_is_an_error(corpus, process, tmp_pat
     monkeypatch.setattr(counts.CountTask, "do", delete)
     with pytest.raises(InputError, match=r"/output: was deleted, or taken by another run, before this one had fini"):
         process(corpus(b"a b c\n" * 1000))
+
+
+def test_a_folder_that_workers_do_not_see_is_an_error_and_not_left(corpus, process, tmp_path, monkeypatch):
+    def unseen(self, task):
+        raise plan.AbandonedError  # as where there is no plan
+
+    monkeypatch.setattr(counts.CountTask, "do", unseen)
+    with pytest.raises(InputError, match=r"/output: workers do not see this folder; all workers need it under this p"):
+        process(corpus(b"a b c\n" * 1000))
+    assert os.listdir(tmp_path) == ["corpus"]
 
 
 def test_another_plan_is_refused_and_the_same_one_completes(corpus, process, tmp_path):
