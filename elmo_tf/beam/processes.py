@@ -4,6 +4,7 @@ Beam's own multi-processing mode starts a new Python for every worker, and hangs
 forked from a process that has already imported what they need, and end with the process that started them.
 """
 
+import contextlib
 import functools
 import logging
 import multiprocessing
@@ -13,7 +14,7 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from apache_beam.portability.api import endpoints_pb2
 from google.protobuf import json_format, text_format
@@ -28,14 +29,22 @@ _context = multiprocessing.get_context("forkserver")
 _death = threading.Event()  # set when a worker has died
 
 
-def prepare(modules: Sequence[str]) -> None:
-    """Starts the process that workers are forked from, which imports `modules` and what every worker needs."""
+@contextlib.contextmanager
+def prepared(modules: Sequence[str]) -> Iterator[None]:
+    """Starts the process that workers are forked from, which imports `modules` and what every worker needs.
+
+    In the block, Beam's threads print no tracebacks about dead workers.
+    """
     _death.clear()
-    if getattr(threading.excepthook, "func", None) is not _quiet:
-        threading.excepthook = functools.partial(_quiet, threading.excepthook)
     first = "elmo_tf.beam.worker_start"
     _context.set_forkserver_preload([first, __name__, beam_internals.WORKER_MODULE, *modules])
     multiprocessing.forkserver.ensure_running()
+    before = threading.excepthook
+    threading.excepthook = functools.partial(_quiet, before)
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 def check() -> None:

@@ -146,11 +146,12 @@ def connected(
     beam_internals.listen_on_loopback()
     _quieten(options)
     runner: object = None
+    around = contextlib.nullcontext() if is_local(options) else remote.ends_as_interrupts()
     if uses_processes(options):
         options = PipelineOptions.from_dictionary(options.get_all_options(drop_default=True))
         # Otherwise the runner would start its own kind of workers.
         options.view_as(DirectOptions).direct_running_mode = ""
-        processes.prepare([module])
+        around = processes.prepared([module])
         runner = beam_internals.FnApiRunner(processes.WorkerProcesses())
     elif is_local(options):
         if load_tensorflow:
@@ -162,7 +163,7 @@ def connected(
         pipeline = beam.Pipeline(runner, options)
     except (ValueError, ImportError) as error:
         raise InputError("runner", " ".join(str(error).split())) from None
-    with contextlib.nullcontext() if is_local(options) else remote.ends_as_interrupts():
+    with around:
         yield pipeline
 
 

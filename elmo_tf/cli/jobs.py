@@ -41,10 +41,10 @@ def run(name: str, argv: Sequence[str], load_tensorflow: Callable[[], None] | No
 
 def parsed(name: str, argv: Sequence[str]) -> dict[str, Any]:
     """Returns the fields of a job's configuration that a command line sets. Ends with status 2 if it is wrong."""
-    parser, known = _parser(name), _parser(name)
-    for action in known._actions:
+    parser, lenient = _parser(name), _parser(name)
+    for action in lenient._actions:
         action.required = False  # an unknown option is named before a missing one
-    rest = known.parse_known_args(argv)[1]
+    rest = lenient.parse_known_args(argv)[1]
     try:
         runners.parse(rest)
     except InputError as error:

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import apache_beam as beam
@@ -129,6 +130,13 @@ def running_workers(process: subprocess.Popen, text: pathlib.Path, output: pathl
         time.sleep(0.02)
     # The first ones are those of Python's `multiprocessing`, from one of which workers are forked.
     return descendants(process.pid)[-2:]
+
+
+def test_threads_of_a_users_program_report_errors_as_before_once_a_job_has_ended():
+    before = threading.excepthook
+    with runners.connected(runners.parse(PROCESSES), "elmo_tf.beam.preprocess"):
+        assert threading.excepthook is not before
+    assert threading.excepthook is before
 
 
 @pytest.mark.slow
