@@ -109,4 +109,4 @@ def test_first_sentences_have_the_vectors_of_the_reference():
     elmo = ElmoEmbedder(folder / "options.json", folder / "weights.hdf5")
     for number, tokens in enumerate(sentences[:4]):
         if tokens is not None:
-            np.testing.assert_allclose(elmo.embed_sentence(tokens), expected[f"layers/{number}"], rtol=0, atol=1e-6)
+            np.testing.assert_allclose(elmo.embed_sentence(tokens), expected[f"layers/{number}"], **TOLERANCE)
