@@ -21,25 +21,6 @@ def penn(workdir, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("command", "old", "new"),
-    [
-        ("neighbors", "--savedmodel", "--model"),
-        ("neighbors", "--text", "--input"),
-        ("neighbors", "--layer", "--layers"),
-        ("probe pos", "--savedmodel", "--model"),
-        ("probe blimp", "--savedmodel", "--model"),
-        ("projector", "--semcor", "--data"),
-    ],
-)
-@pytest.mark.parametrize("joined", [False, True])
-def test_an_old_option_is_one_line_with_the_new_name(command, old, new, joined, capsys):
-    with pytest.raises(SystemExit) as ended:
-        cli.main([*command.split(), *([f"{old}=x"] if joined else [old, "x"])])
-    assert ended.value.code == 2
-    assert capsys.readouterr().err.splitlines()[-1].endswith(f": error: {old} is now {new}")
-
-
-@pytest.mark.parametrize(
     ("command", "message"),
     [
         ("score --inptu text", "unrecognized arguments: --inptu; did you mean --input?"),

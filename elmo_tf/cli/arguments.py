@@ -23,13 +23,7 @@ class Parser(argparse.ArgumentParser):
         options = () if self._subparsers else itertools.takewhile(lambda word: word != "--", args or ())
         for option in (word.partition("=")[0] for word in options if word.startswith("--") and " " not in word):
             if option not in self._option_string_actions:
-                known = (
-                    name
-                    for action in self._actions
-                    if action.help != argparse.SUPPRESS
-                    for name in action.option_strings
-                )
-                self.error(f"unrecognized arguments: {option}{suggestion(option, known)}")
+                self.error(f"unrecognized arguments: {option}{suggestion(option, self._option_string_actions)}")
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
@@ -63,26 +57,10 @@ def add_command(
     return added
 
 
-class _Renamed(argparse.Action):
-    """Ends the command, because the option has another name now."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        parser.error(f"{option_string} is now {self.const}")
-
-
-def add_renamed(parser: argparse.ArgumentParser, **names: str) -> None:
-    """Makes an old option an error that names the new option: `savedmodel="--model"`. The help does not list it."""
-    for old, new in names.items():
-        hidden = argparse.SUPPRESS
-        parser.add_argument(f"--{old}", action=_Renamed, nargs="?", const=new, default=hidden, dest=hidden, help=hidden)
-
-
 def flags_of(parser: argparse.ArgumentParser) -> dict[str, str]:
     """Returns what a user types for each parameter: an option, the name of a positional argument, or `--set KEY`."""
     flags = {key: f"--set {key}" for key in parser.get_default("settings") or config_lib.keys()}
     for action in parser._actions:
-        if isinstance(action, _Renamed):
-            continue
         flags[action.dest] = action.option_strings[-1] if action.option_strings else str(action.metavar or action.dest)
     return flags | (parser.get_default("other_flags") or {})
 

@@ -10,7 +10,7 @@ from elmo_tf.beam.embed import EmbedConfig, embed
 from elmo_tf.beam.embed import config as embed_config
 from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
 from elmo_tf.beam.preprocess import config as preprocess_config
-from elmo_tf.cli.arguments import add_renamed, flags_of
+from elmo_tf.cli.arguments import flags_of
 from elmo_tf.corpus import sentences
 from elmo_tf.errors import InputError
 from elmo_tf.text import tokenizers
@@ -122,7 +122,6 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
         "files, or the name of a published model (`elmo-tf models`)"
     )
     add("--model", required=True, metavar="SOURCE", help=about)
-    add_renamed(parser, savedmodel="--model")
     _add_text_options(parser, "the model's own")
     add("--output", required=True, metavar="PATH", help="HDF5 file to create; with other formats, a folder")
     add(

@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from elmo_tf.cli.arguments import SAVEDMODEL, add_command, add_renamed, natural, text_file
+from elmo_tf.cli.arguments import SAVEDMODEL, add_command, natural, text_file
 from elmo_tf.files import staging
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ def _add_blimp(tasks: argparse._SubParsersAction) -> None:
     blimp = add_command(tasks, "blimp", _blimp, help_text)
     help_text = "a model with its softmax (default: english)"
     blimp.add_argument("--model", default="english", metavar="SOURCE", help=help_text)
-    add_renamed(blimp, savedmodel="--model")
     help_text = "BLiMP's JSON lines; may be compressed"
     blimp.add_argument("--data", required=True, metavar="FILE", help=help_text)
     blimp.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
@@ -79,7 +78,6 @@ def _add_projector(commands: argparse._SubParsersAction) -> None:
     help_text = "with --input a token, with --data a lemma: play or play%%2"
     projector.add_argument("--word", required=True, metavar="W", help=help_text)
     projector.add_argument("--logdir", required=True, metavar="DIR", help="a new folder")
-    add_renamed(projector, savedmodel="--model", text="--input", semcor="--data")
 
 
 def _add_look(commands: argparse._SubParsersAction) -> None:
@@ -100,7 +98,6 @@ def _add_look(commands: argparse._SubParsersAction) -> None:
 
 def _add_probe_arguments(parser: argparse.ArgumentParser, train_help: str) -> None:
     parser.add_argument("--model", required=True, metavar="SOURCE", help=SAVEDMODEL)
-    add_renamed(parser, savedmodel="--model")
     parser.add_argument("--train", required=True, metavar="FILE", help=train_help)
     parser.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from elmo_tf import config as config_lib
 from elmo_tf.annotated import reading_options
-from elmo_tf.cli.arguments import add_command, add_renamed, positive, text_file
+from elmo_tf.cli.arguments import add_command, positive, text_file
 from elmo_tf.tasks import systems
 from elmo_tf.text import tokenizers
 
@@ -62,7 +62,6 @@ def _add_train(actions: argparse._SubParsersAction) -> argparse.ArgumentParser:
     add("--test", metavar="FILE", help="labeled data, scored once at the end")
     help_text = "a SavedModel, a workdir or a model's name; without it a baseline is trained"
     add("--model", dest="elmo", metavar="SOURCE", help=help_text)
-    add_renamed(parser, elmo="--model")
     add("--glove", metavar="FILE", help="word vectors as text; without it they are learned")
     add("--fraction", type=float, default=1.0, metavar="F", help="fraction of the training data to use (default: 1)")
     add("--seeds", type=positive, default=1, metavar="N", help="number of runs, each in a folder (default: 1)")

@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from elmo_tf.cli import quiet
-from elmo_tf.cli.arguments import SAVEDMODEL, add_command, add_renamed, positive, text_file
+from elmo_tf.cli.arguments import SAVEDMODEL, add_command, positive, text_file
 from elmo_tf.corpus import sentences
 from elmo_tf.errors import InputError
 from elmo_tf.extras import check_keras_backend
@@ -47,7 +47,6 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add("--same-word", action="store_true", help="consider only uses of W (default: all words)")
     add("--glove", metavar="FILE", help="word vectors as text: print the words nearest to W as well")
     add("--json", action="store_true", help="print one line of JSON")
-    add_renamed(neighbors, savedmodel="--model", text="--input", layer="--layers")
 
     help_text = "print the log-probability of each sentence as a line of JSON"
     score = add_command(commands, "score", _score, help_text, needs_tensorflow=False)

@@ -111,8 +111,7 @@ def check(folder: pathlib.Path) -> None:
         for name in {PROGRESS_FILE, _INDEX_FILE} - manifest.keys():
             raise _damaged(folder, f"{MANIFEST_FILE} lacks {name}")
         for name, listed in manifest.items():
-            # Before 0.1.0, the manifest had the variables' values as well.
-            if not _is_data(name) and _crc32c(folder / name) != listed.crc32c:
+            if _crc32c(folder / name) != listed.crc32c:
                 raise _damaged(folder, f"{name} has another checksum than in {MANIFEST_FILE}")
 
 

@@ -60,10 +60,7 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
     def read(cls, folder: pathlib.Path, num_layers: int) -> "Progress":
         """Reads what `write` wrote, of a network with `num_layers` LSTM layers per direction."""
         file = folder / PROGRESS_FILE
-        values = json_file.parse(file.read_bytes(), dict[str, Any], str(file))
-        if isinstance(values.get("position"), str):  # so written before 0.1.0
-            values["position"] = json_file.parse(values["position"], dict, str(file))
-        progress = json_file.convert(values, cls, str(file))
+        progress = json_file.parse(file.read_bytes(), cls, str(file))
         if not (folder / STATES_FILE).exists():
             return progress
         with np.load(folder / STATES_FILE) as arrays:

@@ -1,6 +1,5 @@
 """Resuming with another number of replicas: streams kept where the total is the same, started over where it is not."""
 
-import json
 import logging
 import types
 
@@ -13,7 +12,6 @@ from elmo_tf.errors import InputError
 from elmo_tf.records.windows import Position
 from elmo_tf.training import loop, state
 from elmo_tf.training.state import TrainState
-from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.checkpoint_progress import Progress
 from tests import checks
 from tests.helpers import two_cpus
@@ -86,17 +84,6 @@ def test_another_batch_on_as_many_replicas_is_refused():
         resumed(PROGRESS, 2, 3)
     with pytest.raises(InputError, match=r"^data, train\.seed: this workdir was trained on other records"):
         resumed(PROGRESS, 2, data_id="other")
-
-
-def test_a_position_in_a_string_of_json_is_read(copy):
-    """As versions before 0.1.0 wrote it."""
-    folder = checkpoints.latest(copy)
-    progress = Progress.read(folder, 2)
-    assert progress.position is not None
-    values = json.loads((folder / "progress.json").read_text())
-    values["position"] = json.dumps(values["position"])
-    (folder / "progress.json").write_text(json.dumps(values))
-    assert Progress.read(folder, 2).position == progress.position
 
 
 @pytest.mark.slow

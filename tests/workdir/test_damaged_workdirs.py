@@ -148,7 +148,7 @@ PROGRESS = b'{"step": 3, "data_id": null, "position": null, '
     ("name", "content", "problem"),
     [
         ("progress.json", b"{}", "no key step"),
-        ("progress.json", PROGRESS + b'"position": "[]"}', "progress.json: expected object, found a list of 0"),
+        ("progress.json", PROGRESS + b'"position": []}', "expected position to be .*, found a list of 0"),
         ("progress.json", PROGRESS + b'"begun_epochs": NaN}', "expected begun_epochs to be float >= 0.0, found NaN"),
         ("manifest.json", b"{}", "manifest.json lacks (progress.json|variables.index)"),
         ("manifest.json", b'{"progress.json": {"crc32c": 12}}', "expected .*crc32c to be str, found"),

@@ -67,13 +67,6 @@ def test_a_value_that_cannot_be_used_is_refused_where_it_enters(given, message):
         (EmbedConfig if "model" in given else PreprocessConfig)(input="a", output="b", **given)
 
 
-def test_the_old_name_of_an_option_is_answered_with_the_new_one(capsys):
-    with pytest.raises(SystemExit) as error:
-        jobs.parsed("embed", ["--savedmodel=english", "--input", "a", "--output", "b"])
-    assert error.value.code == 2
-    assert capsys.readouterr().err.splitlines()[-1] == "elmo-tf embed: error: --savedmodel is now --model"
-
-
 def test_an_option_that_beam_does_not_have_is_refused(corpus, tmp_path):
     config = PreprocessConfig(input=corpus(b"a\n"), output=tmp_path / "out", beam=["--direct_num_worker=2"])
     with pytest.raises(InputError, match=r"^beam: unrecognized arguments: --direct_n"):
