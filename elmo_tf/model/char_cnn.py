@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.model.highway import Highway
+from elmo_tf.model.kernels.maxima import maximum_over_windows
 from elmo_tf.model.operations import matmul
 from elmo_tf.model.tracking import Tracked
 from elmo_tf.text import char_ids as char_ids_lib
@@ -128,7 +129,7 @@ class CharCNN(Tracked, keras.layers.Layer):
         windows = self._windows(char_ids)
         products = matmul(tf.reshape(windows, (-1, windows.shape[-1])), self._kernel(), self.product_dtype)
         num_filters = products.shape[-1]
-        maxima = _maximum_over_windows(tf.reshape(products, (-1, tf.shape(windows)[1], num_filters)))
+        maxima = maximum_over_windows(tf.reshape(products, (-1, tf.shape(windows)[1], num_filters)))
         maxima = tf.ensure_shape(maxima, (None, num_filters))
         activation = tf.nn.relu if self.activation == "relu" else tf.tanh
         return activation(maxima + tf.concat([bias.value for bias in self.biases], 0))
@@ -173,24 +174,6 @@ class CharCNN(Tracked, keras.layers.Layer):
 
 class _Projection(keras.layers.Dense):
     """A dense layer that `model.quantize` leaves as it is: Keras could not load the model again."""
-
-
-# A graph of its own: TensorFlow keeps the graph of a custom gradient for good, so it must not hold a network's weights.
-@tf.function(input_signature=[tf.TensorSpec((None, None, None), tf.float32)], autograph=False)
-@tf.custom_gradient
-def _maximum_over_windows(products: tf.Tensor) -> Any:
-    """Returns the maxima `(n, num_filters)` of `(n, windows, num_filters)`; equal maxima share the gradient.
-
-    The same gradient as TensorFlow's, with half as many passes over arrays of the input's size.
-    """
-    maxima = tf.reduce_max(products, 1)
-
-    def gradient(upstream):
-        is_maximum = products == maxima[:, None]
-        count = tf.reduce_sum(tf.cast(is_maximum, upstream.dtype), 1)
-        return tf.where(is_maximum, (upstream / count)[:, None], tf.zeros((), upstream.dtype))
-
-    return maxima, gradient
 
 
 def _lengths(char_ids: tf.Tensor) -> tf.Tensor:

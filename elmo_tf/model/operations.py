@@ -1,10 +1,8 @@
-"""The operations that layers share: products in a chosen precision, one step of an LSTM's cell, fused operations."""
+"""The operations that layers share: products in a chosen precision, one step of an LSTM's cell."""
 
-import functools
 import pathlib
 import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -60,21 +58,3 @@ def clip(values: tf.Tensor, limit: float | None) -> tf.Tensor:
     if limit is None:
         return values
     return tf.raw_ops.ClipByValue(t=values, clip_value_min=-limit, clip_value_max=limit)
-
-
-def fused(function: Callable) -> Callable:
-    """Compiles `function`, of tensors of fixed shapes and Python values, with XLA where there is no GPU.
-
-    On a CPU, elementwise operations on large arrays are memory-bound; fusing makes one pass. A GPU has the bandwidth,
-    and XLA there needs libraries that not every installation has.
-    """
-
-    @functools.cache
-    def compiled() -> Callable:  # at the first call: listing devices initializes TensorFlow
-        return tf.function(function, jit_compile=not tf.config.list_physical_devices("GPU"), autograph=False)
-
-    @functools.wraps(function)
-    def call(*arguments: Any) -> Any:
-        return compiled()(*arguments)
-
-    return call

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.model.operations import fused, matmul
+from elmo_tf.model.kernels.sampled_losses import sampled_losses
 from elmo_tf.model.scopes import float32_policy
 
 # Float32 logits of the full softmax in memory at once. On a CPU, those of a piece of 4 MB are still in its cache when
@@ -82,7 +82,7 @@ class SampledSoftmax(keras.layers.Layer):
         true_logits -= tf.math.log(target_counts)
         offsets = tf.gather(bias, words) - tf.math.log(word_counts)
         same = tf.cast(words, targets.dtype), targets
-        return _sampled_losses(inputs, true_logits, tf.gather(kernel, words), offsets, *same, self.product_dtype)
+        return sampled_losses(inputs, true_logits, tf.gather(kernel, words), offsets, *same, self.product_dtype)
 
     def _full(self, inputs, targets):
         """Computes the losses for all tokens in pieces of words, so that the kernel is read once."""
@@ -116,53 +116,6 @@ class SampledSoftmax(keras.layers.Layer):
     def _full_training(self, inputs, targets):
         logits = tf.matmul(inputs, self.kernel, transpose_b=True) + self.bias
         return tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
-
-
-@tf.function(autograph=False)
-def _sampled_losses(inputs, true_logits, kernel, offsets, words, targets, dtype):
-    """Returns the negative log-likelihoods `(num_tokens,)` against sampled words, with a hand-written gradient.
-
-    The scores `(num_sampled, num_tokens)` are by far a step's largest array: only they and their gradient are stored.
-    The graph is its own, because TensorFlow keeps that of a custom gradient for good: it must not hold the weights.
-    """
-
-    @tf.custom_gradient
-    def losses(inputs, true_logits, kernel, offsets):
-        narrow_inputs, narrow_kernel = tf.cast(inputs, dtype), tf.cast(kernel, dtype)
-        scores = tf.matmul(narrow_kernel, narrow_inputs, transpose_b=True)
-        normalizers = _normalizers(scores, offsets, words, targets, true_logits)
-
-        def gradient(upstream):
-            d_scores = _scores_gradient(scores, offsets, words, targets, normalizers, upstream)
-            d_inputs = matmul(d_scores, narrow_kernel, dtype, transpose_a=True)
-            d_kernel = matmul(d_scores, narrow_inputs, dtype)
-            d_true_logits = (tf.exp(true_logits - normalizers) - 1.0) * upstream
-            return d_inputs, d_true_logits, d_kernel, tf.reduce_sum(tf.cast(d_scores, tf.float32), 1)
-
-        return normalizers - true_logits, gradient
-
-    return losses(inputs, true_logits, kernel, offsets)
-
-
-@fused
-def _normalizers(scores, offsets, words, targets, true_logits):
-    """Returns the log of the sum of exponentials over the sampled words and the target, `(num_tokens,)`."""
-    logits = _logits(scores, offsets, words, targets)
-    highest = tf.maximum(tf.reduce_max(logits, 0), true_logits)
-    return highest + tf.math.log(tf.reduce_sum(tf.exp(logits - highest), 0) + tf.exp(true_logits - highest))
-
-
-@fused
-def _scores_gradient(scores, offsets, words, targets, normalizers, upstream):
-    """Returns the scores' gradient, of their dtype."""
-    logits = _logits(scores, offsets, words, targets)
-    return tf.cast(tf.exp(logits - normalizers) * upstream, scores.dtype)
-
-
-def _logits(scores, offsets, words, targets):
-    """Returns float32 logits `(num_sampled, num_tokens)`, without accidental hits."""
-    logits = tf.cast(scores, tf.float32) + offsets[:, None]
-    return tf.where(words[:, None] == targets, tf.float32.min, logits)
 
 
 def _own_copy(variable: keras.Variable) -> tf.Variable:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from elmo_tf.config import TrainConfig
 from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.operations import fused
+from elmo_tf.model.kernels.fused import fused
 
 
 class Optimizer(tf.Module):

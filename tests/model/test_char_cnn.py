@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.config import CharCNNConfig
-from elmo_tf.model import char_cnn
 from elmo_tf.model.char_cnn import CharCNN
+from elmo_tf.model.kernels.maxima import maximum_over_windows
 from elmo_tf.reference import HIGHWAY
 from elmo_tf.text import char_ids as char_ids_lib
 from tests import checks, float64
@@ -123,7 +123,7 @@ def test_equal_maxima_share_the_gradient_as_with_tensorflows_own():
     products = tf.constant(random.integers(0, 3, (4, 5, 6)), tf.float32)  # so there are ties
     upstream = random.normal(size=(4, 6)).astype(np.float32)
     found = []
-    for maximum in (char_cnn._maximum_over_windows, lambda values: tf.reduce_max(values, 1)):
+    for maximum in (maximum_over_windows, lambda values: tf.reduce_max(values, 1)):
         with tf.GradientTape() as tape:
             tape.watch(products)
             maxima = maximum(products)

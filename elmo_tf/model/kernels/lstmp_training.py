@@ -9,7 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from elmo_tf.model.operations import FORGET_BIAS, Clips, clip, fused, matmul, next_cell
+from elmo_tf.model.kernels.fused import fused
+from elmo_tf.model.operations import FORGET_BIAS, Clips, clip, matmul, next_cell
 
 
 def run(clips: Clips, dtype: str, inputs: tf.Tensor, cell: tf.Tensor, recurrent: tf.Tensor, *weights: tf.Tensor) -> Any:
