@@ -39,7 +39,8 @@ class Engine(Protocol):
     def token_log_probs(self, sentences: Sequence[Words], token_ids: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """Returns the log-probabilities of each sentence, float32 `(2, tokens + 1)`.
 
-        Given the tokens before it, of each token and the end; given those after it, of the beginning and each token.
+        Forward: log p(token | its left context) of each token, then that of `</S>`. Backward: that of `<S>`, then
+        log p(token | its right context) of each token.
 
         Args:
             sentences: the tokens of each.

@@ -24,9 +24,9 @@ class Score(NamedTuple):
     """The log-probabilities of a sentence, natural logarithms. A sentence starts from the zero state."""
 
     tokens: list[str]
-    # For each token given those before it, then for the end of the sentence: float32 `(tokens + 1,)`.
+    # log p(token | its left context) of each token, then log p(</S> | all tokens): float32 `(tokens + 1,)`.
     forward_log_probs: np.ndarray
-    # For the beginning of the sentence, then for each token given those after it: float32 `(tokens + 1,)`.
+    # log p(<S> | all tokens), then log p(token | its right context) of each token: float32 `(tokens + 1,)`.
     backward_log_probs: np.ndarray
     # Which tokens are not in the vocabulary and scored as `<UNK>`: bool `(tokens,)`.
     unknown: np.ndarray
