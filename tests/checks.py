@@ -4,7 +4,7 @@ import math
 import os
 import pathlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from unittest import mock
 
 import keras
@@ -39,13 +39,13 @@ def rounding(terms: int, scale: float = 1.0, steps: int = 1) -> float:
 # depend on the sentence: errors of earlier steps fade with the forget gates, sigmoid(1 + f), 0.7 on average, so that
 # those of all steps together come to about three times one step's, squared. Counted as 4 steps.
 _TERMS, _STEPS = 24 + 1, 4 + 2 * 2 * 4
-# Of values of the micro network, and of layers no larger, of order 1.
+# For values of order 1 of the micro network, and of layers that are no larger.
 TOLERANCE = {"rtol": rounding(_TERMS, steps=_STEPS), "atol": rounding(_TERMS, steps=_STEPS)}
-# Of a perplexity relative to itself: as much as its logarithm, a mean of losses of up to 4 nats, may differ.
+# Relative, for a perplexity: as much as its logarithm, a mean of losses of up to 4 nats, may differ.
 PERPLEXITY = rounding(_TERMS, 4, _STEPS)
-# Of bfloat16 products relative to the largest value: three standard deviations of one rounding, 2**-8, in each sum.
+# For bfloat16 products, relative to the largest value: three standard deviations of a rounding of 2**-8 in each sum.
 BFLOAT16 = 3 * 2**-8 * math.sqrt(_STEPS)
-# Of a few operations on each number, without long sums.
+# For a few operations on each number, without long sums.
 FEW = {"rtol": rounding(8), "atol": rounding(8)}
 
 
@@ -74,6 +74,12 @@ def export_unverified(*arguments, **options) -> pathlib.Path:
         return writing.export(*arguments, **options)
 
 
+def assert_all_close(actual: Iterable, expected: Iterable, **tolerance: float) -> None:
+    """Asserts that there are as many arrays as expected, each within the tolerance, or equal if there is none."""
+    for array, wanted in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(array, wanted, **({"rtol": 0} | tolerance))
+
+
 def gradients_kept() -> int:
     """Returns the number of custom gradients that TensorFlow keeps for good, with their graphs."""
     return len(ops.gradient_registry._registry)
@@ -91,8 +97,8 @@ def gradients(layer: keras.layers.Layer, loss: Callable[[], tf.Tensor]) -> list[
     """Returns the gradients of `loss()` by each of the layer's weights, dense."""
     with tf.GradientTape() as tape:
         value = loss()
-    found = tape.gradient(value, [variable.value for variable in layer.trainable_variables])
-    return [tf.convert_to_tensor(gradient).numpy() for gradient in found]
+    by_weight = tape.gradient(value, [variable.value for variable in layer.trainable_variables])
+    return [tf.convert_to_tensor(gradient).numpy() for gradient in by_weight]
 
 
 def unchanged_by_a_step(layer: keras.layers.Layer, loss: Callable[[], tf.Tensor]) -> list[str]:
@@ -104,8 +110,8 @@ def unchanged_by_a_step(layer: keras.layers.Layer, loss: Callable[[], tf.Tensor]
     return [variable.path for variable, old in pairs if np.array_equal(variable, old)]
 
 
-def assert_gradients(loss: Callable[..., float], arrays: list[np.ndarray], found: list[np.ndarray]) -> None:
-    """Asserts that `found` are the gradients of the float64 function `loss(*arrays)`, by central differences.
+def assert_gradients(loss: Callable[..., float], arrays: list[np.ndarray], gradients: list[np.ndarray]) -> None:
+    """Asserts that `gradients` are those of the float64 function `loss(*arrays)`, by central differences.
 
     Each is compared along three random directions, in which one wrong element shows.
     """
@@ -118,6 +124,6 @@ def assert_gradients(loss: Callable[..., float], arrays: list[np.ndarray], found
                 loss(*arrays[:number], array + sign * step * along, *arrays[number + 1 :]) for sign in (1, -1)
             )
             expected = (ahead - back) / (2 * step)
-            scale = np.sqrt(np.sum(np.square(found[number], dtype=np.float64)))
+            scale = np.sqrt(np.sum(np.square(gradients[number], dtype=np.float64)))
             atol = rounding(_TERMS, scale, 2 * _STEPS)
-            np.testing.assert_allclose(np.sum(found[number] * along), expected, rtol=0, atol=atol)
+            np.testing.assert_allclose(np.sum(gradients[number] * along), expected, rtol=0, atol=atol)

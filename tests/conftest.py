@@ -25,6 +25,7 @@ from tensorflow.python.eager import context
 from elmo_tf import engines
 from elmo_tf.model import operations
 from elmo_tf.model.bilm import BiLM
+from elmo_tf.published import fetching
 from elmo_tf.training import loop
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks
@@ -99,6 +100,20 @@ def bfloat16_cpu(monkeypatch, tmp_path) -> pathlib.Path:
     description.write_text("flags : avx2 avx512_bf16\n")
     monkeypatch.setattr(operations, "_CPU", description)
     return description
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> pathlib.Path:
+    """An empty folder for fetched models."""
+    monkeypatch.setenv(fetching.HOME_VARIABLE, str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def dtype_policy():
+    """Sets Keras's dtype policy for the rest of the test: `dtype_policy("mixed_bfloat16")`."""
+    yield keras.config.set_dtype_policy
+    keras.config.set_dtype_policy("float32")
 
 
 def seed_by(name: str) -> None:

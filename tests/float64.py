@@ -29,7 +29,7 @@ def encode(token: bytes, max_chars: int = 50) -> list[int]:
 
 def char_cnn(weights: Weights, config: CharCNNConfig, ids) -> np.ndarray:
     """The vectors of tokens, each from its own ids alone."""
-    return np.concatenate([reference.char_cnn(weights, np.array([one]), config) for one in ids])
+    return np.concatenate([reference.char_cnn(weights, np.array([token]), config) for token in ids])
 
 
 def layers(weights: Weights, config: ModelConfig, tokens: list[bytes]) -> np.ndarray:
@@ -53,7 +53,7 @@ def direction(weights: Weights, config: ModelConfig, number: int, ids):
     vectors = char_cnn(weights, config.char_cnn, ids)
     bilm = reference.NumpyBiLM(config, weights, np.float64)
     states = bilm.zero_states(1)
-    outputs = bilm.run(np.stack([vectors] * 2), [1] * len(vectors), states)  # the other direction reads them as well
+    outputs = bilm.run(np.stack([vectors] * 2), [1] * len(vectors), states)  # both directions read the same tokens
     return [layer[number] for layer in outputs[1:]], [tuple(part[number, 0] for part in state) for state in states]
 
 

@@ -20,18 +20,18 @@ from elmo_tf.text import vocabulary as vocabulary_lib
 
 ROOT = pathlib.Path(__file__).parents[1]
 
-# Everything the presets have, in some thousand parameters.
+# Everything that the presets have, in a few thousand parameters.
 MICRO = ModelConfig(
     CharCNNConfig(embedding_dim=4, filters=((1, 4), (2, 6), (3, 8)), num_highway=2),
     LSTMConfig(units=24, projection_dim=8, num_layers=2),
 )
 
-# Nothing measured: the same files in each run.
+# Nothing depends on timing, so that each run writes the same files.
 _RECIPE = TrainConfig(
     batch_size=2, unroll_steps=5, num_sampled=4, checkpoint_steps=100, eval_tokens=0, log_steps=2, look_steps=0
 )
 MICRO_CONFIG = Config(MICRO, _RECIPE)
-# Of a network for inference: the weights, and behind the gates of each of four LSTMs 17 rows of 16 zeros.
+# Numbers in a network for inference: the weights, and 17 rows of 16 zeros behind the gates of each of four LSTMs.
 MICRO_NUMBERS = MICRO.num_parameters() + 4 * 17 * 16
 
 
@@ -57,7 +57,7 @@ def descendants(pid: int) -> list[int]:
     """Returns the ids of a process's children, their children and so on."""
     children: list[int] = []
     for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-        # Threads end meanwhile.
+        # Threads may end meanwhile.
         with contextlib.suppress(OSError):
             children.extend(map(int, path.read_text().split()))
     return children + [pid for child in children for pid in descendants(child)]
@@ -89,12 +89,12 @@ def write_records(
         words = vocabulary_lib.Vocabulary([*vocabulary_lib.SPECIAL_TOKENS, *(word.encode() for word in vocabulary)])
     (folder / record_folder.VOCABULARY_FILE).write_bytes(words.to_bytes())
     shards = []
-    for number, places in enumerate(np.array_split(np.arange(len(split)), num_shards)):
-        content = b"".join(wire.frame(example(split[place], words)) for place in places)
+    for number, rows in enumerate(np.array_split(np.arange(len(split)), num_shards)):
+        content = b"".join(wire.frame(example(split[row], words)) for row in rows)
         name = record_folder.shard_name(number, num_shards)
         (folder / name).write_bytes(content)
         digest = hashlib.sha256(content).hexdigest()
-        shards.append({"name": name, "sentences": len(places), "bytes": len(content), "sha256": digest})
+        shards.append({"name": name, "sentences": len(rows), "bytes": len(content), "sha256": digest})
     info = {
         "format_version": record_folder.FORMAT_VERSION,
         "sentences": len(split),
@@ -117,13 +117,13 @@ def example(tokens: list[bytes], words: vocabulary_lib.Vocabulary) -> bytes:
 
 def sentences_of(folder: record_folder.Records) -> list[tuple[list[int], list[bytes]]]:
     """Returns token ids and stored words of each sentence in a folder, as TensorFlow reads it."""
-    found = []
+    sentences = []
     for record in tf.data.TFRecordDataset(list(map(str, folder.shards))).as_numpy_iterator():
         feature = tf.train.Example.FromString(record).features.feature
         text, lengths = (feature[name].bytes_list.value[0] for name in ("char_ids", "char_lengths"))
-        places = itertools.pairwise(itertools.accumulate(lengths, initial=0))
-        found.append((list(feature["token_ids"].int64_list.value), [text[start:end] for start, end in places]))
-    return found
+        ranges = itertools.pairwise(itertools.accumulate(lengths, initial=0))
+        sentences.append((list(feature["token_ids"].int64_list.value), [text[start:end] for start, end in ranges]))
+    return sentences
 
 
 def batch_char_ids(sentences: list[list[bytes]], max_length: int | None = None) -> np.ndarray:
@@ -134,6 +134,13 @@ def batch_char_ids(sentences: list[list[bytes]], max_length: int | None = None) 
     for row, sentence in zip(ids, sentences, strict=True):
         row[: len(sentence)] = char_ids.encode_tokens(sentence)
     return ids
+
+
+def flip(path: pathlib.Path) -> None:
+    """Changes one bit in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
 
 
 def two_cpus() -> tf.distribute.Strategy:

@@ -15,7 +15,7 @@ def pytest_configure() -> None:
 
     def init(self, *arguments) -> None:
         real(self, *arguments)
-        # The same message about another temporary folder, number or checksum is one message.
+        # Messages that differ only in the temporary folder or the checksum count as one.
         _MESSAGES.add(re.sub(r"\S*/pytest-of-\S*?/(?=[^/\s]+(:|,|\s|$))|[0-9a-f]{64}", "...", str(self)))
 
     errors.InputError.__init__ = init
