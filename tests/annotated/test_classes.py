@@ -1,4 +1,4 @@
-"""Sentences with a class each."""
+"""Sentences with a class each, and sentiment trees."""
 
 import pytest
 
@@ -23,8 +23,8 @@ def test_columns_with_a_header_and_json_have_the_same_sentences(tmp_path, text):
     path = write(tmp_path, text)
     expected = [["It", "works", "."], ["It", "does", "n't"]]
     for labels in ((), ("bad", "good")):
-        found = classes.read_classes(path, Reading(labels=labels))
-        assert found == [
+        sentences = classes.read_classes(path, Reading(labels=labels))
+        assert sentences == [
             Classified(tokens, [*labels, "0", "1"][number]) for tokens, number in zip(expected, (1, 0), strict=True)
         ]
     assert [sentence.tokens for sentence in classes.read_sentences(path)] == expected
@@ -46,3 +46,24 @@ def test_sentences_are_split_by_the_tokenizer_that_is_asked_for(tmp_path):
 def test_a_line_without_label_or_sentence_is_refused(tmp_path, line):
     path = write(tmp_path, f"a\tb\n{line}\n")
     assert_refused(classes.read_classes, path, "a label, a tab and a sentence, found ", line=2)
+
+
+def test_every_phrase_has_its_tokens_and_class(tmp_path):
+    (tree,) = classes.read_trees(write(tmp_path, "(3 (2 It) (4 (2 -LRB-) (1 works)))\n\n"))
+    assert tree.phrases == [
+        Classified(["It"], "2"),
+        Classified(["("], "2"),
+        Classified(["works"], "1"),
+        Classified(["(", "works"], "4"),
+        Classified(["It", "(", "works"], "3"),
+    ]
+    assert tree.root.label == "3"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["It works", "(3 (2 It)", "(3 It))", "(3 It) works", "(3 It) (2 works)", "(3 (It))", "(3 (2 ))", "((2 It))", "()"],
+)
+def test_a_line_that_is_not_a_tree_is_refused(tmp_path, line):
+    path = write(tmp_path, f"(3 It)\n{line}\n")
+    assert_refused(classes.read_trees, path, r"a tree such as \(3 \(2 It\) \(4 works\)\), found ", line=2)

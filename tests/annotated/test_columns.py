@@ -1,4 +1,4 @@
-"""Files with a token and a tag a line."""
+"""Files with a token and a tag per line."""
 
 import logging
 
@@ -23,8 +23,8 @@ def test_a_column_of_conll_2003_is_chosen(tmp_path):
     path = write(tmp_path, "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n")
     assert columns.read_columns(path) == [Tagged(["EU", "rejects"], ["B-ORG", "O"])]
     for column in (2, -2):
-        found = columns.read_columns(path, Reading(tag_column=column))
-        assert found == [Tagged(["EU", "rejects"], ["B-NP", "B-VP"])]
+        sentences = columns.read_columns(path, Reading(tag_column=column))
+        assert sentences == [Tagged(["EU", "rejects"], ["B-NP", "B-VP"])]
     assert columns.read_columns(path, Reading(token_column=1))[0].tokens == ["NNP", "VBZ"]
     wrong = Reading(tag_column=1)
     assert_refused(lambda path: columns.read_columns(path, wrong), path, ".*, found 'EU NNP I-NP I-ORG'", line=3)
@@ -71,11 +71,11 @@ def test_columns_are_found_in_files_as_they_are_published(tmp_path, caplog, text
     caplog.set_level(logging.INFO, "elmo_tf")
     path = write(tmp_path, text)
     given = Reading(token_column="word", tag_column="ner") if text == HEADER else Reading()
-    found = columns.read_columns(path, given)
-    assert [(one.tokens, one.labels) for one in found] == expected
+    sentences = columns.read_columns(path, given)
+    assert [(sentence.tokens, sentence.labels) for sentence in sentences] == expected
     (record,) = caplog.records
     assert "tokens in column " in record.getMessage()
-    # `predict` reads the same sentences; `O homem` may begin one, so tags in the first column have to be asked for.
+    # `predict` reads the same sentences. A sentence may begin `O homem`: the user has to name a first column of tags.
     given = Reading(tag_column=0) if text.startswith("B-PER") else given
     assert columns.has_columns(path, given)
     assert columns.read_tokens(path, given) == [Tagged(tokens) for tokens, _ in expected]
@@ -97,8 +97,8 @@ ODD = "Ana\tB-PER\t\n\tO\nsat\tO\n\n\ufeff\nRome\tB-LOC\n"
 
 def test_odd_lines_are_left_out_and_said_once_or_refused(tmp_path, caplog):
     path = write(tmp_path, ODD)
-    found = columns.read_columns(path)
-    assert found == [Tagged(["Ana", "sat"], ["B-PER", "O"]), Tagged(["Rome"], ["B-LOC"])]
+    sentences = columns.read_columns(path)
+    assert sentences == [Tagged(["Ana", "sat"], ["B-PER", "O"]), Tagged(["Rome"], ["B-LOC"])]
     message = next(text for text in caplog.messages if "odd lines" in text)
     assert message.startswith(f"warning: {path}: 3 odd lines: line 5 (a byte order mark: ignored), line 1 (a tab at ")
     with pytest.raises(InputError, match=r"line 5: a byte order mark; without --strict it is ignored$"):
@@ -159,7 +159,7 @@ def test_tokens_are_read_from_columns(tmp_path, text):
 
 
 def test_a_chosen_column_concerns_files_that_have_it(tmp_path):
-    """As where `predict` is given plain text after a training with --tag-column."""
+    """For instance, `predict` may get plain text after a training with --tag-column."""
     chunks = Reading(tag_column=2)
     assert columns.has_columns(write(tmp_path, "EU NNP I-NP I-ORG\nmet VBZ I-VP O\n"), chunks)
     assert not columns.has_columns(write(tmp_path, "New York is big\nRome is old too\n"), chunks)

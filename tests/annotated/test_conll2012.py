@@ -28,8 +28,8 @@ def test_brackets_become_mentions_of_words_counted_through_the_document(tmp_path
 
 def test_bars_between_brackets_are_optional_and_clusters_may_have_names(tmp_path):
     text = "#begin document (a);\na 0 0 b (1(2\na 0 1 c (e3)2)\na 0 2 d 1)(12(e3)\na 0 3 e 12)\n"
-    (found,) = conll2012.read_documents(write(tmp_path, text))
-    assert found.clusters == [[(1, 2), (2, 3)], [(0, 2)], [(0, 3)], [(2, 4)]]
+    (document,) = conll2012.read_documents(write(tmp_path, text))
+    assert document.clusters == [[(1, 2), (2, 3)], [(0, 2)], [(0, 3)], [(2, 4)]]
 
 
 SPOKEN = """#begin document (GUM_court_a); part 0
@@ -47,7 +47,7 @@ def test_speakers_and_genres_are_read_where_they_are(tmp_path):
     first, second = conll2012.read_documents(write(tmp_path, SPOKEN))
     assert (first.speakers, first.genre) == ([["Bo", ""], ["An Na"]], "court")
     assert (second.speakers, second.genre) == ([], "nw")
-    # A column that is empty has no mention; a word that is empty is one all the same.
+    # An empty column has no mention. An empty word still counts as a word.
     assert second.sentences == [["_"]]
     assert first.clusters == [[(0, 1)], [(2, 3)]]
     assert conll2012.Document("105_persuasion", []).genre is None
@@ -55,8 +55,8 @@ def test_speakers_and_genres_are_read_where_they_are(tmp_path):
 
 def test_comments_and_documents_without_words_are_left_out(tmp_path):
     text = "#begin document (a);\n#end document\n#begin document (b);\n# text = Anna met Boris -\nb 0 0 Anna -\n"
-    (found,) = conll2012.read_documents(write(tmp_path, text))
-    assert (found.key, found.sentences) == ("b_0", [["Anna"]])
+    (document,) = conll2012.read_documents(write(tmp_path, text))
+    assert (document.key, document.sentences) == ("b_0", [["Anna"]])
 
 
 @pytest.mark.parametrize(

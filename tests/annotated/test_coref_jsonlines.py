@@ -17,7 +17,7 @@ LINE = {
 
 
 def lines(*objects) -> str:
-    return "".join(json.dumps(one) + "\n\n" for one in objects)
+    return "".join(json.dumps(value) + "\n\n" for value in objects)
 
 
 def test_mentions_end_with_their_last_word_and_speakers_may_be_unknown(tmp_path):

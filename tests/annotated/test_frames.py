@@ -13,8 +13,8 @@ TAGS = (["B-A0", "O", "B-V", "I-V", "O", "O"], ["B-A0", "O", "O", "O", "O", "B-V
 EXPECTED = [[Frame(WORDS, 2, TAGS[0]), Frame(WORDS, 5, TAGS[1])], [Frame(["go"], 0, ["B-V"])]]
 
 JSON = "\n".join(
-    json.dumps(one)
-    for one in (
+    json.dumps(row)
+    for row in (
         {"words": WORDS, "frames": [{"pred": 2, "tags": TAGS[0]}, {"pred": 5, "tags": TAGS[1]}]},
         {"words": ["yes"], "frames": []},
         {"words": ["go"], "pred": 0, "tags": ["B-V"]},
@@ -52,10 +52,10 @@ bc/b 0 0 go VB * go 02 1 - * (V*) -
 @pytest.mark.parametrize("text", [JSON, TEXT, CONLL_2005, CONLL_2012], ids=["json", "text", "2005", "2012"])
 def test_each_format_has_the_same_frames_and_those_of_a_sentence_share_its_words(tmp_path, text):
     path = write(tmp_path, text, "file.xz")
-    found = frames.read_frames(path)
-    assert found == EXPECTED
-    assert found[0][0].tokens is found[0][1].tokens
-    predicates = [Frame(one.tokens, one.predicate) for sentence in EXPECTED for one in sentence]
+    sentences = frames.read_frames(path)
+    assert sentences == EXPECTED
+    assert sentences[0][0].tokens is sentences[0][1].tokens
+    predicates = [Frame(frame.tokens, frame.predicate) for sentence in EXPECTED for frame in sentence]
     assert frames.read_predicates(path) == predicates
 
 

@@ -16,8 +16,8 @@ from tests.annotated.text_file import assert_refused, write
 @pytest.mark.parametrize("name", ["plain", "packed.xz", "packed.gz"])
 def test_lines_are_numbered_and_empty_ones_separate_blocks(tmp_path, name):
     path = write(tmp_path, "\ufeff\na\r\nb\u2028c\n \n\nd", name)
-    found = [[line[1:] for line in block] for block in numbered_lines.blocks(path)]
-    assert found == [[(2, "a"), (3, "b\u2028c")], [(6, "d")]]
+    blocks = [[line[1:] for line in block] for block in numbered_lines.blocks(path)]
+    assert blocks == [[(2, "a"), (3, "b\u2028c")], [(6, "d")]]
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path):
@@ -26,11 +26,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     (tmp_path / "latin1").write_bytes("a O\nna\u00efve O\n".encode("latin-1"))
     (tmp_path / "cut.xz").write_bytes(lzma.compress(b"a O\n" * 99)[:40])
     (tmp_path / "damaged.gz").write_bytes(packed)
-    messages = {
-        "missing": "no such file$",
-        "cut.xz": "cannot be read ",
-        "damaged.gz": "cannot be read ",
-    }
+    messages = {"missing": "no such file$", "cut.xz": "cannot be read ", "damaged.gz": "cannot be read "}
     for name, message in messages.items():
         assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / name, message)
     assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / "latin1", "not UTF-8 ", line=2)

@@ -37,7 +37,7 @@ def test_columns_by_their_names_or_in_order(tmp_path, text):
     assert pairs.read_pairs(write(tmp_path, text)) == EXPECTED
 
 
-# Columns, and which of them are the sentences and the label.
+# Columns of published files, and those of them that hold the sentences and the label.
 HEADERS = {
     ("gold_label", "sentence1", "sentence2"): ("sentence1", "sentence2", "gold_label"),
     ("premise", "hypothesis", "label"): ("premise", "hypothesis", "label"),

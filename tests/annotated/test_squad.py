@@ -1,4 +1,4 @@
-"""Questions about paragraphs: SQuAD's format, a question a line, and the places of answers."""
+"""Questions about paragraphs: SQuAD's format, a question per line, and the positions of answers."""
 
 import json
 import logging
@@ -25,10 +25,10 @@ def row(text: str, start: int, name: str = "q1", **changes) -> dict:
 
 
 def test_questions_have_paragraph_tokens_and_answers(tmp_path):
-    (found,) = squad.read_questions(write(tmp_path, article(row("1990", 11)), "file.json.xz"))
+    (question,) = squad.read_questions(write(tmp_path, article(row("1990", 11)), "file.json.xz"))
     tokens = 'Anna ( born 1990 - 91 ) did n\'t like " New - York " .'
-    assert (" ".join(found.paragraph.tokens), found.tokens) == (tokens, ["Who", "?"])
-    assert (found.text, found.id, found.answers) == ("Who?", "q1", (Answer("1990", 11),))
+    assert (" ".join(question.paragraph.tokens), question.tokens) == (tokens, ["Who", "?"])
+    assert (question.text, question.id, question.answers) == ("Who?", "q1", (Answer("1990", 11),))
 
 
 def test_the_words_of_an_answer_are_those_that_have_a_part_of_it():
@@ -54,30 +54,12 @@ def test_answers_are_cut_from_the_text_as_it_stands():
 # Paragraphs and their answers in six scripts. Each answer begins and ends where a word of the language does.
 SCRIPTS = {
     "latin": ("The 24-year-old (Zoë) sat in cafe\u0301 X.", ["24", "Zoë", "cafe\u0301 X"]),
-    "devanagari": (
-        "यह नीली किताब है। 1990 में",
-        ["नीली किताब", "है", "1990"],
-    ),
-    "tamil": (
-        "வணக்கம் உலகம்.",
-        ["உலகம்"],
-    ),
-    "arabic": (
-        "ولد في مكة، عام 570؟ بــغورو.",
-        ["مكة", "عام 570", "غورو"],
-    ),
-    "han": (
-        "小明在南京大學讀書\uff0c1990年。",
-        ["南京大學", "讀書", "1990年"],
-    ),
-    "kana": (
-        "東京タワーに行きました。",
-        ["東京タワー", "行き"],
-    ),
-    "cyrillic": (
-        "Анна жила в Нью-Йорке (1990\u201391).",
-        ["Нью", "1990", "91"],
-    ),
+    "devanagari": ("यह नीली किताब है। 1990 में", ["नीली किताब", "है", "1990"]),
+    "tamil": ("வணக்கம் உலகம்.", ["உலகம்"]),
+    "arabic": ("ولد في مكة، عام 570؟ بــغورو.", ["مكة", "عام 570", "غورو"]),
+    "han": ("小明在南京大學讀書\uff0c1990年。", ["南京大學", "讀書", "1990年"]),
+    "kana": ("東京タワーに行きました。", ["東京タワー", "行き"]),
+    "cyrillic": ("Анна жила в Нью-Йорке (1990\u201391).", ["Нью", "1990", "91"]),
 }
 
 
@@ -94,8 +76,8 @@ def test_an_answer_that_is_not_at_its_place_is_left_out(tmp_path, caplog):
     caplog.set_level(logging.WARNING, "elmo_tf")
     both = [{"text": "born", "answer_start": 6}, {"text": "Boris", "answer_start": 0}]
     rows = [row("1990", 12), row("born", 6, "q2", answers=both), row("", 3, "q3"), row("x", 3, "q4", answers=[])]
-    (found,) = squad.read_questions(write(tmp_path, article(*rows)))
-    assert (found.id, found.answers) == ("q2", (Answer("born", 6),))
+    (question,) = squad.read_questions(write(tmp_path, article(*rows)))
+    assert (question.id, question.answers) == ("q2", (Answer("born", 6),))
     assert "3 answers that are not at their answer_start, 3 of 4 questions" in caplog.text
     with pytest.raises(InputError, match=r"question q1: no answer, or an answer that is not at its answer_start$"):
         squad.read_questions(write(tmp_path, article(*rows)), Reading(strict=True))
@@ -110,13 +92,18 @@ def test_questions_are_asked_without_answers_in_two_formats(tmp_path):
     ]
     path = write(tmp_path, "\n".join(map(json.dumps, lines)) + "\n\n")
     assert squad.read_questions_without_answers(path) == asked
-    assert [(one.id, one.text, one.answers) for one in asked] == [("q1", "Who?", ()), ("q2", "When?", ())]
+    assert [(question.id, question.text, question.answers) for question in asked] == [
+        ("q1", "Who?", ()),
+        ("q2", "When?", ()),
+    ]
 
 
 def test_questions_without_an_answer_are_those_that_a_file_says_have_none(tmp_path):
     impossible = row("", 0, "q2", answers=[], is_impossible=True, plausible_answers=[{"text": "a", "answer_start": 0}])
-    found = squad.read_questions(write(tmp_path, article(row("born", 6), impossible, row("x", 0, "q3", answers=[]))))
-    assert [(one.id, one.answers, one.is_impossible) for one in found] == [
+    questions = squad.read_questions(
+        write(tmp_path, article(row("born", 6), impossible, row("x", 0, "q3", answers=[])))
+    )
+    assert [(question.id, question.answers, question.is_impossible) for question in questions] == [
         ("q1", (Answer("born", 6),), False),
         ("q2", (), True),
     ]

@@ -24,7 +24,7 @@ def test_numbers_are_names_by_their_order(tmp_path, caplog):
     for labels in (label_names(",".join(NAMES)), label_names(str(tmp_path / "names"))):
         assert tag_jsonlines.read_rows(path, Reading(labels=labels)) == EXPECTED
     assert caplog.messages[0] == f"warning: {path}: 1 odd line: line 2 (an empty token: left out)"
-    assert tag_jsonlines.read_rows(path, labelled=False) == [Tagged(one.tokens) for one in EXPECTED]
+    assert tag_jsonlines.read_rows(path, labelled=False) == [Tagged(sentence.tokens) for sentence in EXPECTED]
 
 
 def test_names_may_stand_in_the_rows_in_any_scheme_and_under_another_key(tmp_path):

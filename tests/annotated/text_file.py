@@ -21,7 +21,7 @@ def write(folder: pathlib.Path, text: str, name: str = "file") -> pathlib.Path:
 
 
 def assert_refused(read: Callable, path: pathlib.Path, expected: str, line: int | None = None) -> None:
-    """Reads a file that is wrong; the error names it and, if given, the line; `expected` is a regular expression."""
-    place = re.escape(str(path)) + ("" if line is None else f", line {line}")
-    with pytest.raises(InputError, match=f"^{place}: (expected )?{expected}"):
+    """Asserts that the error of reading a file names it, the line if given, and what the pattern `expected` says."""
+    location = re.escape(str(path)) + ("" if line is None else f", line {line}")
+    with pytest.raises(InputError, match=f"^{location}: (expected )?{expected}"):
         read(path)
