@@ -25,15 +25,15 @@ FRAMED = wire.frame(b"fine") + wire.frame(b"then")
 
 
 @pytest.mark.parametrize(
-    ("content", "place"),
+    ("content", "position"),
     [
-        *((FRAMED[:place] + bytes([FRAMED[place] ^ 1]) + FRAMED[place + 1 :], 0) for place in (0, 9, 14)),
+        *((FRAMED[:at] + bytes([FRAMED[at] ^ 1]) + FRAMED[at + 1 :], 0) for at in (0, 9, 14)),
         *((FRAMED[:-missing], 20) for missing in (1, 4, 6, 10, 19)),
     ],
 )
-def test_a_wrong_byte_or_a_cut_file_is_refused_by_its_place(tmp_path, content, place):
+def test_a_wrong_byte_or_a_cut_file_is_refused_by_its_position(tmp_path, content, position):
     (tmp_path / "shard").write_bytes(content)
-    with pytest.raises(InputError, match=rf"shard: .*TFRecord at byte {place}\b"):
+    with pytest.raises(InputError, match=rf"shard: .*TFRecord at byte {position}\b"):
         record_folder.load_shard(tmp_path / "shard")
 
 

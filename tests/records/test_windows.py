@@ -40,14 +40,14 @@ def _inputs(window, records, direction):
     spelled = char_ids.encode_tokens(records.vocabulary.tokens).astype(np.int32)
     numbers = {row.tobytes(): number for number, row in enumerate(spelled)}
     rows = helpers.char_ids_of(window, direction).reshape(-1, spelled.shape[1])
-    found = np.array([numbers.get(row.tobytes(), 2) for row in rows], np.int32)
-    return np.where(window.mask, found.reshape(window.mask.shape), 0)
+    ids = np.array([numbers.get(row.tobytes(), 2) for row in rows], np.int32)
+    return np.where(window.mask, ids.reshape(window.mask.shape), 0)
 
 
 def _sentences(windows, records, direction):
     """Follows each stream and returns its sentences as words, checking that inputs and targets fit together."""
     first, last = (0, 1) if direction == "forward" else (1, 0)
-    found = []
+    sentences = []
     for row in range(len(windows[0].mask)):
         kept = np.concatenate([window.mask[row] for window in windows])
         inputs = np.concatenate([_inputs(window, records, direction)[row] for window in windows])[kept]
@@ -58,15 +58,15 @@ def _sentences(windows, records, direction):
             np.testing.assert_array_equal(sentence[1:], after[:-1])
             assert len(sentence) == 0 or after[-1] == last
             words = [records.vocabulary.tokens[number].decode() for number in sentence[1:]]
-            found.append(" ".join(words if direction == "forward" else words[::-1]))
-    return found
+            sentences.append(" ".join(words if direction == "forward" else words[::-1]))
+    return sentences
 
 
 def _assert_same(ours, others):
     assert len(ours) == len(others)
     for (window, position), (other_window, other_position) in zip(ours, others, strict=True):
-        for name, one, other in zip(window._fields, window, other_window, strict=True):
-            np.testing.assert_array_equal(one, other, err_msg=name)
+        for name, array, other in zip(window._fields, window, other_window, strict=True):
+            np.testing.assert_array_equal(array, other, err_msg=name)
         assert position == other_position
 
 
@@ -103,8 +103,8 @@ def test_the_seed_decides_the_order_of_each_epoch(records):
 
 def test_sentences_of_different_shards_mix_and_pools_of_shards_are_shuffled(records, monkeypatch):
     order = _order(records, 1)
-    places = [order.index(sentence) for sentence in SENTENCES[:9] if SENTENCES.count(sentence) == 1]
-    assert max(places) - min(places) > 20
+    positions = [order.index(sentence) for sentence in SENTENCES[:9] if SENTENCES.count(sentence) == 1]
+    assert max(positions) - min(positions) > 20
     monkeypatch.setattr(blocks, "_POOL_SHARDS", 1)
     assert sorted(_order(records, 1)[:9]) != sorted(SENTENCES[:9])
 
@@ -170,7 +170,7 @@ def test_only_one_pool_of_shards_is_in_memory(records, small_pools, monkeypatch)
     loaded = []
 
     def load(path):
-        assert [name for name, places in loaded if places() is not None] == []
+        assert [name for name, starts in loaded if starts() is not None] == []
         shard = record_folder.load_shard.__wrapped__(path)
         loaded.append((path.name, weakref.ref(shard.starts)))
         return shard
@@ -213,8 +213,8 @@ def test_windows_are_those_of_the_plain_loop(tmp_path, monkeypatch, batch_size, 
         for number, row in enumerate(rows):
             backward = _inputs(window, records, "backward"), window.backward_targets
             arrays = (window.forward_token_ids, window.forward_targets, *backward)
-            found = [array[number][window.mask[number]].tolist() for array in arrays]
-            assert list(zip(*found, strict=True)) == [(*forward, *backward) for forward, backward in row]
+            columns = [array[number][window.mask[number]].tolist() for array in arrays]
+            assert list(zip(*columns, strict=True)) == [(*forward, *backward) for forward, backward in row]
 
 
 def test_each_distinct_token_has_one_row_in_the_order_of_the_inputs(records):

@@ -30,7 +30,7 @@ TEXTS = {
 def in_the_graph(texts: list[str | bytes]) -> tuple[list[list[bytes]], list[np.ndarray]]:
     """Returns tokens and offsets of each text."""
     split = tf.function(lambda sentences: in_graph.split_with_offsets(sentences, "characters"))
-    tokens, lengths, offsets = (one.numpy() for one in split(tf.constant(texts, tf.string)))
+    tokens, lengths, offsets = (tensor.numpy() for tensor in split(tf.constant(texts, tf.string)))
     assert not offsets[np.arange(offsets.shape[1]) >= lengths[:, None]].any()
     return [row[:n].tolist() for row, n in zip(tokens, lengths, strict=True)], [
         row[:n] for row, n in zip(offsets, lengths, strict=True)
@@ -50,7 +50,7 @@ def test_the_graph_splits_as_python_does_and_offsets_cut_the_tokens():
     texts = [text.encode() for text in [*TEXTS, *made]]
     tokens, offsets = in_the_graph(texts)
     assert tokens == list(map(characters.split, texts))
-    assert tokens == [[text[begin:end] for begin, end in places] for text, places in zip(texts, offsets, strict=True)]
+    assert tokens == [[text[begin:end] for begin, end in ranges] for text, ranges in zip(texts, offsets, strict=True)]
 
 
 def test_bytes_that_are_not_utf8_become_replacement_characters():

@@ -30,10 +30,10 @@ def encode(sentences: list[list[bytes]], lengths: list[int], *max_chars: int) ->
 
 @pytest.mark.parametrize("max_chars", [50, 7, 257])
 def test_ids_are_those_of_numpy(max_chars):
-    found = encode([NASTY, NASTY[::-1]], [len(NASTY)] * 2, max_chars)
-    assert found.dtype == np.int32
-    np.testing.assert_array_equal(found[0], char_ids.encode_tokens(NASTY, max_chars))
-    np.testing.assert_array_equal(found[1], char_ids.encode_tokens(NASTY[::-1], max_chars))
+    ids = encode([NASTY, NASTY[::-1]], [len(NASTY)] * 2, max_chars)
+    assert ids.dtype == np.int32
+    np.testing.assert_array_equal(ids[0], char_ids.encode_tokens(NASTY, max_chars))
+    np.testing.assert_array_equal(ids[1], char_ids.encode_tokens(NASTY[::-1], max_chars))
 
 
 @pytest.mark.parametrize("length", [0, 1, 3, 4, 9])

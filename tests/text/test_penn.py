@@ -76,17 +76,17 @@ def random_texts(count):
 
 def test_a_graph_splits_as_python_does_with_offsets_in_bytes():
     texts = [text.encode() for pair in TEXTS for text in pair] + random_texts(5000)
-    found, lengths, offsets = in_graph.split_with_offsets(tf.constant(texts), "penn")
+    split, lengths, offsets = in_graph.split_with_offsets(tf.constant(texts), "penn")
     assert (lengths.dtype, offsets.dtype) == (tf.int32, tf.int32)
-    rows = zip(texts, found.numpy().tolist(), lengths.numpy(), offsets.numpy().tolist(), strict=True)
-    for text, tokens, length, places in rows:
+    rows = zip(texts, split.numpy().tolist(), lengths.numpy(), offsets.numpy().tolist(), strict=True)
+    for text, tokens, length, spans in rows:
         assert tokens[:length] == penn.split_bytes(text)
         assert tokens[length:] == [b""] * (len(tokens) - length)
-        assert places[length:] == [[0, 0]] * (len(tokens) - length)
+        assert spans[length:] == [[0, 0]] * (len(tokens) - length)
         characters = text.decode(errors="surrogateescape")
         words = penn.split_with_offsets(characters)
         sizes = [len(characters[:end].encode(errors="surrogateescape")) for end in range(len(characters) + 1)]
-        assert places[:length] == [[sizes[word.start], sizes[word.end]] for word in words]
+        assert spans[:length] == [[sizes[word.start], sizes[word.end]] for word in words]
 
 
 def test_tokens_are_never_empty_and_have_no_white_space():

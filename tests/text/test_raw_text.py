@@ -82,8 +82,8 @@ def test_words_numbers_and_marks_are_tokens_in_the_signature_of_an_export_too():
     expected = [text.encode().split() for text in TOKENS.values()]
     assert raw_text.tokenize(list(TOKENS)).to_list() == expected
     split = tf.function(lambda sentences: in_graph.split(sentences, "unicode"))
-    found, lengths = split(tf.constant(list(TOKENS)))
-    assert [row[:length].tolist() for row, length in zip(found.numpy(), lengths.numpy(), strict=True)] == expected
+    tokens, lengths = split(tf.constant(list(TOKENS)))
+    assert [row[:length].tolist() for row, length in zip(tokens.numpy(), lengths.numpy(), strict=True)] == expected
 
 
 def test_running_text_is_broken_into_its_sentences():
@@ -122,13 +122,13 @@ def test_nothing_of_the_text_is_lost(alphabet):
 
 def test_tokens_of_a_text_have_their_places_in_characters():
     texts = ["Na\u00efve \U0001f469\u200d\U0001f680 flew.", "", "\u6771\u4eac OK"]
-    found = raw_text.split_texts(texts)
-    assert [[word.text for word in words] for words in found] == [
+    split = raw_text.split_texts(texts)
+    assert [[word.text for word in words] for words in split] == [
         ["Na\u00efve", "\U0001f469\u200d\U0001f680", "flew", "."],
         [],
         ["\u6771", "\u4eac", "OK"],
     ]
-    for text, words in zip(texts, found, strict=True):
+    for text, words in zip(texts, split, strict=True):
         assert [text[word.start : word.end] for word in words] == [word.text for word in words]
     assert raw_text.split_texts([]) == []
 

@@ -25,6 +25,6 @@ from elmo_tf.text.sentence_split import split_sentences
     ],
 )
 def test_sentences_end_where_a_reader_would_end_them(text, sentences):
-    found = split_sentences(text)
-    assert [" ".join(word.text for word in sentence) for sentence in found] == sentences
-    assert all(text[word.start : word.end] == word.text for sentence in found for word in sentence)
+    split = split_sentences(text)
+    assert [" ".join(word.text for word in sentence) for sentence in split] == sentences
+    assert all(text[word.start : word.end] == word.text for sentence in split for word in sentence)

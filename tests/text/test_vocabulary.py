@@ -83,6 +83,6 @@ def test_order_by_count_passes_and_the_reverse_is_refused():
     vocabulary.check_order(words, marks + swapped, "v")  # nearly in order, as of another corpus
     with pytest.raises(InputError, match=r"^v: its words are not in the order of their counts"):
         vocabulary.check_order(words, marks + counts[::-1], "v")
-    # Not judged by a handful of words.
+    # A handful of words is too few to judge.
     words = vocabulary.Vocabulary([*SPECIAL, *(f"w{number}".encode() for number in range(19))])
     vocabulary.check_order(words, [0, 0, 0, *range(1, 20)], "v")

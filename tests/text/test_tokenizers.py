@@ -49,9 +49,9 @@ def test_other_scripts_are_split_into_their_words(text, expected):
 def test_fine_words_end_at_hyphens_slashes_and_underscores():
     text = "a well-known girl didn't pay $3.50 and/or 12,000\u201313,000 at 10:30 in the U.S. -- a_b ـكتاب"
     words = "a well - known girl did n't pay $ 3.50 and / or 12,000 - 13,000 at 10:30 in the U.S. -- a _ b ـ كتاب"
-    found = tokenizers.words_of(text, finely=True)
-    assert [word.text for word in found] == words.split()
-    assert [text[word.start : word.end] for word in found] == words.replace("12,000 -", "12,000 \u2013").split()
+    fine = tokenizers.words_of(text, finely=True)
+    assert [word.text for word in fine] == words.split()
+    assert [text[word.start : word.end] for word in fine] == words.replace("12,000 -", "12,000 \u2013").split()
 
 
 def test_only_white_space_is_lost_and_fine_words_are_parts_of_whole_ones():

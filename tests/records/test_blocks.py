@@ -20,13 +20,13 @@ def test_sentences_of_all_lengths_come_back():
         lengths = random.integers(0, random.choice([2, 12, 49]), num_words)
         inner = random.integers(0, random.choice([3, 130, 20_000, VOCAB_SIZE]), num_words)
         given.append(([0, *inner.tolist(), 1], random.bytes(lengths.sum()), lengths.tolist()))
-    found = blocks.decode_examples([encoded(*sentence) for sentence in given], VOCAB_SIZE)
+    decoded = blocks.decode_examples([encoded(*sentence) for sentence in given], VOCAB_SIZE)
     token_ids, text, lengths = zip(*given, strict=True)
-    np.testing.assert_array_equal(found.num_tokens, list(map(len, token_ids)))
-    np.testing.assert_array_equal(found.token_ids, np.concatenate(token_ids))
-    np.testing.assert_array_equal(found.char_lengths, np.concatenate(lengths))
-    assert found.char_bytes.tobytes() == b"".join(text)
-    assert [array.dtype for array in found] == [np.int64, np.int32, np.uint8, np.uint8]
+    np.testing.assert_array_equal(decoded.num_tokens, list(map(len, token_ids)))
+    np.testing.assert_array_equal(decoded.token_ids, np.concatenate(token_ids))
+    np.testing.assert_array_equal(decoded.char_lengths, np.concatenate(lengths))
+    assert decoded.char_bytes.tobytes() == b"".join(text)
+    assert [array.dtype for array in decoded] == [np.int64, np.int32, np.uint8, np.uint8]
 
 
 GOOD = encoded([0, 7, 9, 1], b"cat", [2, 1])
@@ -41,7 +41,7 @@ NO_FEATURES = "it has no token_ids, char_ids or char_lengths"
         (GOOD[:-1], NO_FEATURES),
         (GOOD.replace(b"char_ids", b"word_ids"), NO_FEATURES),
         (GOOD.replace(b"token_ids", b"other_ids"), "0 token_ids, not two more than its 2"),
-        (wire.encode_example(b"\x00\x07\x09\x81", b"cat", b"\2\1"), NO_FEATURES),  # the last number goes on
+        (wire.encode_example(b"\x00\x07\x09\x81", b"cat", b"\2\1"), NO_FEATURES),  # the last varint is incomplete
         (encoded([0, 7, 9, 9, 1], b"cat", [2, 1]), "5 token_ids, not two more than its 2"),
         (encoded([0], b"cat", [2, 1]), "1 token_ids, not two more than its 2"),
         (encoded([0, 7, 9, 1], b"cat", [2, 2]), "3 bytes of char_ids; its char_lengths add up to 4"),
@@ -61,13 +61,13 @@ def test_a_record_that_is_not_a_sentence_is_refused_by_its_number(record, proble
 
 
 def test_a_single_damaged_bit_never_changes_other_sentences():
-    for place in range(len(GOOD) * 8):
+    for bit in range(len(GOOD) * 8):
         record = bytearray(GOOD)
-        record[place // 8] ^= 1 << place % 8
+        record[bit // 8] ^= 1 << bit % 8
         try:
-            found = blocks.decode_examples([GOOD, bytes(record), GOOD], VOCAB_SIZE)
+            decoded = blocks.decode_examples([GOOD, bytes(record), GOOD], VOCAB_SIZE)
         except blocks.UnfitRecordError as error:
             assert error.number == 1
             continue
-        assert found.token_ids[:4].tolist() == found.token_ids[-4:].tolist() == [0, 7, 9, 1]
-        assert found.char_bytes[:3].tobytes() == found.char_bytes[-3:].tobytes() == b"cat"
+        assert decoded.token_ids[:4].tolist() == decoded.token_ids[-4:].tolist() == [0, 7, 9, 1]
+        assert decoded.char_bytes[:3].tobytes() == decoded.char_bytes[-3:].tobytes() == b"cat"
