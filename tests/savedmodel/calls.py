@@ -1,7 +1,5 @@
 """Calls to the signatures of a loaded model, with the same sentences in every form."""
 
-import pathlib
-
 import numpy as np
 import tensorflow as tf
 
@@ -20,7 +18,7 @@ LENGTHS = [len(words) for words in WORDS]
 LONGEST = max(LENGTHS)
 PADDED = [words + [b""] * (LONGEST - len(words)) for words in WORDS]
 SAME = checks.TOLERANCE
-# Outputs that are no numbers of the network.
+# Outputs that are not vectors of the network.
 TEXTS = ("tokens", "offsets")
 
 
@@ -30,30 +28,23 @@ def numbers_of(outputs: dict[str, tf.Tensor | np.ndarray]) -> dict[str, np.ndarr
 
 
 def embed(model, sentences: list[bytes], name: str = "default") -> dict[str, np.ndarray]:
-    found = model.signatures[name](strings=tf.constant(sentences, tf.string))
-    return numbers_of(found)
+    outputs = model.signatures[name](strings=tf.constant(sentences, tf.string))
+    return numbers_of(outputs)
 
 
 def embed_tokens(model, sentences: list[list[bytes]], max_length: int, filler: bytes = b"") -> dict[str, np.ndarray]:
     tokens = [words + [filler] * (max_length - len(words)) for words in sentences]
     lengths = tf.constant([len(words) for words in sentences], tf.int32)
-    found = model.signatures["tokens"](tokens=tf.constant(tokens, tf.string), sequence_len=lengths)
-    return numbers_of(found)
+    outputs = model.signatures["tokens"](tokens=tf.constant(tokens, tf.string), sequence_len=lengths)
+    return numbers_of(outputs)
 
 
 def embed_char_ids(model, sentences: list[list[bytes]], max_length: int) -> dict[str, np.ndarray]:
-    found = model.signatures["char_ids"](char_ids=tf.constant(batch_char_ids(sentences, max_length)))
-    return numbers_of(found)
+    outputs = model.signatures["char_ids"](char_ids=tf.constant(batch_char_ids(sentences, max_length)))
+    return numbers_of(outputs)
 
 
-def flip(path: pathlib.Path) -> None:
-    """Changes one bit in the middle of a file."""
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-
-def assert_same(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
-    assert found.keys() == expected.keys()
-    for name, value in found.items():
+def assert_same(outputs: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    assert outputs.keys() == expected.keys()
+    for name, value in outputs.items():
         np.testing.assert_allclose(value, expected[name], **SAME, err_msg=name)

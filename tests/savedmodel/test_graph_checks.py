@@ -8,10 +8,10 @@ from tests.helpers import batch_char_ids
 IDS = batch_char_ids([[b"a", b"bank"], [b"a"]], 3)
 
 
-def changed(place, value):
+def changed(index, value):
     """Returns IDS with another value at one place."""
     ids = IDS.copy()
-    ids[place] = value
+    ids[index] = value
     return ids
 
 

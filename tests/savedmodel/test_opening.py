@@ -10,8 +10,7 @@ import elmo_tf
 from elmo_tf import sources
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import assets, checksums, contract
-from tests.helpers import MICRO_CONFIG
-from tests.savedmodel.calls import flip
+from tests.helpers import MICRO_CONFIG, flip
 
 VARIABLES = "variables/variables.data-00000-of-00001"
 FILES = [
@@ -85,13 +84,7 @@ def test_what_tensorflow_says_of_damage_is_one_line_and_too_little_memory_is_non
         elmo_tf.load(savedmodel.path)
 
 
-def test_damage_that_only_tensorflow_notices_is_reported_with_the_folder(copy):
-    flip(copy / "variables/variables.index")
-    with pytest.raises(InputError, match=rf"^{copy}: the SavedModel is damaged: "):
-        elmo_tf.load(copy)
-
-
-# tests/test_config.py and tests/files/test_json_file.py have the other ways to be wrong.
+# tests/test_config.py and tests/files/test_json_file.py show other wrong values.
 DAMAGED = [
     (contract.CHECKSUMS_FILE, '{"a": {"bytes": "3", "sha256": "x"}}', r"\[...\].bytes to be int, found another value"),
     (contract.CONFIG_FILE, "{}", "no key model"),

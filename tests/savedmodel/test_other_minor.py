@@ -19,7 +19,7 @@ from tests.tasks.small import built
 
 pytestmark = pytest.mark.slow
 OTHER = "2.20"
-# What this package needs and TensorFlow does not bring.
+# Packages that this one needs and TensorFlow does not install.
 MORE = ("filelock", "google-crc32c", "msgspec")
 ABOUT = "import importlib.util as u, tensorflow as tf; print(tf.__version__, u.find_spec('elmo_tf'))"
 EXPORT = "import sys, elmo_tf; print(elmo_tf.export(*sys.argv[1:]))"
@@ -43,8 +43,8 @@ def other(tmp_path_factory):
     folder = tmp_path_factory.mktemp("other")
     run(folder, sys.executable, "-m", "venv", folder).check_returncode()
     install(folder, folder / "bin" / "python", f"tensorflow-cpu=={OTHER}.*")
-    version, found = run(folder, folder / "bin" / "python", "-c", ABOUT).stdout.split()
-    assert (version.startswith(f"{OTHER}."), found) == (True, "None")
+    version, package = run(folder, folder / "bin" / "python", "-c", ABOUT).stdout.split()
+    assert (version.startswith(f"{OTHER}."), package) == (True, "None")
     assert not tf.__version__.startswith(f"{OTHER}.")
     return folder / "bin" / "python"
 
@@ -67,6 +67,6 @@ def test_an_export_that_the_other_minor_wrote_computes_the_same_here(other, work
     assert done.returncode == 0, done.stderr
     path = pathlib.Path(done.stdout.strip())
     list(verification.verify(path))
-    found = embed_tokens(tf.saved_model.load(path), WORDS, LONGEST)["layers"]
-    for row, one in zip(found, elmo_tf.load(workdir).encode(WORDS, "all"), strict=True):
-        np.testing.assert_allclose(row[:, : len(one.tokens)], one.vectors, **checks.TOLERANCE)
+    layers = embed_tokens(tf.saved_model.load(path), WORDS, LONGEST)["layers"]
+    for row, encoded in zip(layers, elmo_tf.load(workdir).encode(WORDS, "all"), strict=True):
+        np.testing.assert_allclose(row[:, : len(encoded.tokens)], encoded.vectors, **checks.TOLERANCE)

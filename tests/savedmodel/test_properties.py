@@ -27,7 +27,7 @@ MARKS = (b"<S>", b"</S>", b"<UNK>", b"\0", b"\x7f", b"\x1b[0m", b"</S></S>")
 SCRIPTS = (0x61, 0xE0, 0x3B1, 0x430, 0x5D0, 0x627, 0x300, 0x4E00, 0x3042, 0x30A2, 0xAC00, 0x1F600)
 # No-break space, zero-width joiner, line separator, right-to-left override, byte order mark.
 INVISIBLE = (0xA0, 0x200D, 0x2028, 0x202E, 0xFEFF)
-LETTERS = [*(chr(first + place) for first in SCRIPTS for place in range(8)), *map(chr, INVISIBLE)]
+LETTERS = [*(chr(first + offset) for first in SCRIPTS for offset in range(8)), *map(chr, INVISIBLE)]
 
 
 def draw_token(random) -> bytes:
@@ -61,20 +61,20 @@ def model(tmp_path_factory):
 
 def alone(model, sentences: list[list[bytes]]) -> list[dict[str, np.ndarray]]:
     """Returns a model's outputs for each sentence alone."""
-    found = []
+    rows = []
     for words in sentences:
         tokens, length = np.array(words, object).reshape(1, -1), np.array([len(words)], np.int32)
         tensors = {"tokens": tf.constant(tokens, tf.string), "sequence_len": tf.constant(length)}
         outputs = model.signatures["tokens"](**tensors)
-        found.append({name: outputs[name].numpy()[0] for name in ("layers", "elmo", "default")})
-    return found
+        rows.append({name: outputs[name].numpy()[0] for name in ("layers", "elmo", "default")})
+    return rows
 
 
 def strings_of(random, sentences):
     """Returns sentences with white space of all kinds around their tokens, and the longest sentence's length."""
 
     def space(least):
-        return bytes(SPACE[place] for place in random.integers(0, len(SPACE), random.integers(least, 4)))
+        return bytes(SPACE[index] for index in random.integers(0, len(SPACE), random.integers(least, 4)))
 
     strings = [space(0) + b"".join(word + space(1) for word in words) for words in sentences]
     assert [text.split() for text in strings] == sentences
@@ -85,7 +85,7 @@ def tokens_of(random, sentences):
     """Returns sentences with anything right of their lengths, and the length of the rows."""
     max_length = max(map(len, sentences), default=0) + random.integers(0, 4)
     fillers = [b"", b"filler", b"<S>", b"\xff\0"]
-    rows = [words + [fillers[place] for place in random.integers(0, 4, max_length - len(words))] for words in sentences]
+    rows = [words + [fillers[index] for index in random.integers(0, 4, max_length - len(words))] for words in sentences]
     lengths = np.array([len(words) for words in sentences], np.int32)
     return {"tokens": np.array(rows, object).reshape(len(rows), max_length), "sequence_len": lengths}, max_length
 
@@ -111,14 +111,14 @@ def test_any_batch_gives_what_its_sentences_give_alone(model, name):
         numbers = random.integers(0, len(sentences), random.integers(0, 6)).tolist()
         inputs, max_length = INPUTS[name](random, [sentences[number] for number in numbers])
         tensors = {key: tf.constant(value, DTYPES.get(key, tf.int32)) for key, value in inputs.items()}
-        found = {key: value.numpy() for key, value in signature(**tensors).items()}
+        outputs = {key: value.numpy() for key, value in signature(**tensors).items()}
         context = f"batch {batch} of seed {SEED}"
-        assert found["layers"].shape == (len(numbers), 3, max_length, 8), context
+        assert outputs["layers"].shape == (len(numbers), 3, max_length, 8), context
         for row, number in enumerate(numbers):
             length = len(sentences[number])
-            np.testing.assert_array_equal(found["mask"][row], np.arange(max_length) < length, context)
-            for output in wanted[number].keys() & found.keys():
-                value = found[output][row]
+            np.testing.assert_array_equal(outputs["mask"][row], np.arange(max_length) < length, context)
+            for output in wanted[number].keys() & outputs.keys():
+                value = outputs[output][row]
                 if output in ("layers", "elmo"):
                     assert not value[..., length:, :].any(), context
                     value = value[..., :length, :]

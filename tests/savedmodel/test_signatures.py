@@ -1,12 +1,13 @@
-"""The SavedModel contract: signatures, values, what must not matter, what can be trained."""
+"""The SavedModel contract: signatures, values, what must not matter, what can be trained; in Keras too."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from elmo_tf.reference import scalar_mix
 from tests import checks, float64
-from tests.helpers import MICRO, MICRO_NUMBERS, batch_char_ids
+from tests.helpers import MICRO, MICRO_NUMBERS, batch_char_ids, slow
 from tests.savedmodel.calls import (
     LENGTHS,
     LONGEST,
@@ -66,33 +67,33 @@ def test_all_signatures_and_the_call_agree(loaded):
 
 
 def test_whoever_sends_text_gets_the_token_of_each_vector(loaded):
-    for found in (loaded.signatures["serving_default"](strings=tf.constant(TEXT)), loaded(tf.constant(TEXT))):
-        assert found["tokens"].numpy().tolist() == PADDED
+    for outputs in (loaded.signatures["serving_default"](strings=tf.constant(TEXT)), loaded(tf.constant(TEXT))):
+        assert outputs["tokens"].numpy().tolist() == PADDED
     given = tf.constant([[b"a", b"", b"left", b"out"], [b"", b"", b"", b""]])
-    found = loaded.signatures["tokens"](tokens=given, sequence_len=tf.constant([2, 0]))
-    assert found["tokens"].numpy().tolist() == [[b"a", b"", b"", b""], [b""] * 4]
+    outputs = loaded.signatures["tokens"](tokens=given, sequence_len=tf.constant([2, 0]))
+    assert outputs["tokens"].numpy().tolist() == [[b"a", b"", b"", b""], [b""] * 4]
     nothing = loaded.signatures["default"](strings=tf.constant([b" ", b""]))
     assert nothing["tokens"].shape == (2, 0)
 
 
 def test_layers_are_those_of_the_network_and_of_the_reference(loaded, savedmodel):
-    found = embed(loaded, TEXT)
+    outputs = embed(loaded, TEXT)
     layers, mask = savedmodel.bilm(batch_char_ids(WORDS))
-    np.testing.assert_allclose(found["layers"], layers, **SAME)
-    np.testing.assert_array_equal(found["mask"], mask)
+    np.testing.assert_allclose(outputs["layers"], layers, **SAME)
+    np.testing.assert_array_equal(outputs["mask"], mask)
     weights = float64.weights_of(savedmodel.bilm)
-    for words, values in zip(WORDS, found["layers"], strict=True):
+    for words, values in zip(WORDS, outputs["layers"], strict=True):
         if words:
             expected = float64.layers(weights, MICRO, words)
             np.testing.assert_allclose(values[:, : len(words)], expected, **checks.TOLERANCE)
 
 
 def test_the_other_outputs_are_parts_and_means_of_these(loaded):
-    found = embed(loaded, TEXT)
-    np.testing.assert_array_equal(found["word_emb"], found["layers"][:, 0, :, :8])
-    np.testing.assert_array_equal(found["lstm_outputs1"], found["layers"][:, 1])
-    np.testing.assert_array_equal(found["lstm_outputs2"], found["layers"][:, 2])
-    for words, mean, vectors in zip(WORDS, found["default"], found["elmo"], strict=True):
+    outputs = embed(loaded, TEXT)
+    np.testing.assert_array_equal(outputs["word_emb"], outputs["layers"][:, 0, :, :8])
+    np.testing.assert_array_equal(outputs["lstm_outputs1"], outputs["layers"][:, 1])
+    np.testing.assert_array_equal(outputs["lstm_outputs2"], outputs["layers"][:, 2])
+    for words, mean, vectors in zip(WORDS, outputs["default"], outputs["elmo"], strict=True):
         expected = vectors[: len(words)].astype(np.float64).mean(0) if words else np.zeros(16)
         np.testing.assert_allclose(mean, expected, **SAME)
 
@@ -100,30 +101,30 @@ def test_the_other_outputs_are_parts_and_means_of_these(loaded):
 @pytest.mark.parametrize("filler", [b"", b"word", b"<S>"])
 def test_padding_is_exactly_0_and_what_stands_there_does_not_matter(loaded, filler):
     expected = embed(loaded, TEXT)
-    found = embed_tokens(loaded, WORDS, LONGEST + 3, filler)
-    assert_same(embed_char_ids(loaded, WORDS, LONGEST + 3), found)
+    outputs = embed_tokens(loaded, WORDS, LONGEST + 3, filler)
+    assert_same(embed_char_ids(loaded, WORDS, LONGEST + 3), outputs)
     for name in ("layers", "word_emb", "lstm_outputs1", "lstm_outputs2", "elmo", "mask"):
         time = 2 if name == "layers" else 1
-        values, wide = (np.moveaxis(one[name], time, 1) for one in (expected, found))
+        values, wide = (np.moveaxis(tensors[name], time, 1) for tensors in (expected, outputs))
         np.testing.assert_allclose(wide[:, :LONGEST], values, **SAME, err_msg=name)
         for row, length in enumerate(LENGTHS):
             assert not wide[row, length:].any(), name
-    np.testing.assert_allclose(found["default"], expected["default"], **SAME)
+    np.testing.assert_allclose(outputs["default"], expected["default"], **SAME)
 
 
 def test_ready_tokens_are_taken_as_they_are(loaded, savedmodel):
     words = [b"", b"two words", b"", b"last"]
-    found = embed_tokens(loaded, [words], 5)
-    assert found["mask"].tolist() == [[True] * 4 + [False]]
+    outputs = embed_tokens(loaded, [words], 5)
+    assert outputs["mask"].tolist() == [[True] * 4 + [False]]
     expected = float64.layers(float64.weights_of(savedmodel.bilm), MICRO, words)
-    np.testing.assert_allclose(found["layers"][0, :, :4], expected, **checks.TOLERANCE)
+    np.testing.assert_allclose(outputs["layers"][0, :, :4], expected, **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize("sentences", [[], [b""], [b" ", b""]])
 def test_a_batch_without_tokens_gives_empty_outputs(loaded, sentences):
-    found = embed(loaded, sentences)
-    assert found["layers"].shape == (len(sentences), 3, 0, 16)
-    np.testing.assert_array_equal(found["default"], np.zeros((len(sentences), 16)))
+    outputs = embed(loaded, sentences)
+    assert outputs["layers"].shape == (len(sentences), 3, 0, 16)
+    np.testing.assert_array_equal(outputs["default"], np.zeros((len(sentences), 16)))
 
 
 def test_the_mix_alone_is_trainable_and_a_step_changes_elmo_accordingly(savedmodel):
@@ -151,3 +152,41 @@ def test_the_mix_alone_is_trainable_and_a_step_changes_elmo_accordingly(savedmod
     layers = np.moveaxis(after["layers"].astype(np.float64), 1, 0)
     expected = scalar_mix(layers, scalar_parameters.numpy(), gamma.numpy())
     np.testing.assert_allclose(after["elmo"], expected, **checks.TOLERANCE)
+
+
+@pytest.mark.parametrize("endpoint", [slow("default"), "serving_default", slow("tokens"), slow("char_ids")])
+def test_each_signature_is_a_layer_of_a_functional_keras_model(savedmodel, loaded, endpoint):
+    _, specs = loaded.signatures[endpoint].structured_input_signature
+    # The tokens come before their lengths.
+    names = sorted(specs, reverse=True)
+    inputs = {name: keras.Input(specs[name].shape[1:], dtype=specs[name].dtype.name, name=name) for name in names}
+    layer = keras.layers.TFSMLayer(str(savedmodel.path), call_endpoint=endpoint)
+    first, *others = inputs.values()
+    model = keras.Model(list(inputs.values()), layer(first, **{tensor.name: tensor for tensor in others}))
+    values = {
+        "strings": tf.constant(TEXT),
+        "tokens": tf.constant(PADDED),
+        "sequence_len": tf.constant(LENGTHS),
+        "char_ids": tf.constant(batch_char_ids(WORDS)),
+    }
+    outputs = model.predict([values[name] for name in names], verbose=0)
+    assert_same(numbers_of(outputs), embed(loaded, TEXT))
+    if endpoint != "char_ids":
+        assert outputs["tokens"].tolist() == PADDED
+    assert [tuple(variable.shape) for variable in layer.trainable_variables] == [(3,), ()]
+    assert sum(int(np.prod(variable.shape)) for variable in layer.non_trainable_variables) == MICRO_NUMBERS
+
+
+def test_a_keras_model_trains_the_mix_and_nothing_else_of_it(savedmodel):
+    strings = keras.Input((), dtype="string")
+    layer = keras.layers.TFSMLayer(str(savedmodel.path), call_endpoint="default")
+    model = keras.Model(strings, keras.layers.Dense(1)(layer(strings)["default"]))
+    model.compile("adam", "mse")
+    # As savedmodels/README.md says.
+    model.optimizer.build(model.trainable_variables)
+    mixed, frozen = layer.trainable_variables, layer.non_trainable_variables
+    before = [[variable.numpy().copy() for variable in part] for part in (mixed, frozen)]
+    model.fit(tf.constant(TEXT), np.ones((len(TEXT), 1)), epochs=2, verbose=0)
+    assert len(mixed) == 2
+    assert all(np.abs(new.numpy() - old).max() > 1e-4 for new, old in zip(mixed, before[0], strict=True))
+    assert all(np.array_equal(new, old) for new, old in zip(frozen, before[1], strict=True))

@@ -34,7 +34,7 @@ def as_bytes(text):
 
 @pytest.fixture(scope="module")
 def unicode_model(tmp_path_factory):
-    """A model with this tokenizer."""
+    """A model with the tokenizer `unicode`."""
     bilm = checks.randomize(BiLM(MICRO), scale=0.4)
     folder = tmp_path_factory.mktemp("unicode") / "micro"
     return checks.export_unverified(bilm, MICRO_CONFIG, folder, tokenizer="unicode")
@@ -44,11 +44,11 @@ def test_each_vector_has_its_token_and_its_bytes_in_the_sentence():
     """Of the object that an export saves."""
     bilm, strings = BiLM(MICRO), [as_bytes(text) for text in TEXT]
     model = root.build_root(bilm, build_mix(3, "average", 1.0), "unicode")
-    found = model.default(strings=tf.constant(strings))
+    outputs = model.default(strings=tf.constant(strings))
     longest = max(map(len, TOKENS))
-    assert (found["offsets"].dtype, found["offsets"].shape) == (tf.int32, (len(TEXT), longest, 2))
+    assert (outputs["offsets"].dtype, outputs["offsets"].shape) == (tf.int32, (len(TEXT), longest, 2))
     for sentence, words, tokens, offsets in zip(
-        strings, TOKENS, found["tokens"].numpy().tolist(), found["offsets"].numpy().tolist(), strict=True
+        strings, TOKENS, outputs["tokens"].numpy().tolist(), outputs["offsets"].numpy().tolist(), strict=True
     ):
         assert tokens == [as_bytes(word) for word in words] + [b""] * (longest - len(words))
         assert [sentence[begin:end] for begin, end in offsets] == tokens
@@ -64,20 +64,20 @@ def test_penn_splits_raw_sentences_and_tells_each_words_bytes():
     """Of the object that an export saves."""
     bilm, sentence = BiLM(MICRO), "\u201cIt\u2019s na\u00efve,\u201d he said.".encode()
     model = root.build_root(bilm, build_mix(3, "average", 1.0), "penn")
-    found = model.default(strings=tf.constant([sentence, b"", b"a b"]))
+    outputs = model.default(strings=tf.constant([sentence, b"", b"a b"]))
     words = ['"', "It", "'s", "na\u00efve", ",", '"', "he", "said", "."]
-    assert found["tokens"].numpy().tolist() == [
+    assert outputs["tokens"].numpy().tolist() == [
         [as_bytes(word) for word in words],
         [b""] * len(words),
         [b"a", b"b", *[b""] * (len(words) - 2)],
     ]
-    assert (found["offsets"].dtype, found["offsets"].shape) == (tf.int32, (3, len(words), 2))
+    assert (outputs["offsets"].dtype, outputs["offsets"].shape) == (tf.int32, (3, len(words), 2))
     in_sentence = ["\u201c", "It", "\u2019s", "na\u00efve", ",", "\u201d", "he", "said", "."]
-    offsets = found["offsets"].numpy()
+    offsets = outputs["offsets"].numpy()
     assert [sentence[begin:end].decode() for begin, end in offsets[0]] == in_sentence
     assert offsets[2].tolist() == [[0, 1], [2, 3], *[[0, 0]] * (len(words) - 2)]
-    same = model.tokens(tokens=found["tokens"], sequence_len=tf.constant([len(words), 0, 2]))
-    np.testing.assert_array_equal(found["elmo"][0], same["elmo"][0])
+    same = model.tokens(tokens=outputs["tokens"], sequence_len=tf.constant([len(words), 0, 2]))
+    np.testing.assert_array_equal(outputs["elmo"][0], same["elmo"][0])
 
 
 @pytest.mark.slow

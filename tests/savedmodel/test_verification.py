@@ -7,7 +7,7 @@ import tensorflow as tf
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import checksums, contract, standalone_checker, verification
 from elmo_tf.savedmodel.contract import SAMPLE_VECTORS_FILE
-from tests.savedmodel.calls import flip
+from tests.helpers import flip
 
 
 @pytest.fixture
@@ -89,5 +89,5 @@ def test_a_lost_signature_is_named(savedmodel, tmp_path):
     model = tf.saved_model.load(str(savedmodel.path))
     signatures = {name: model.signatures[name] for name in ("default", "tokens", "char_ids")}
     tf.saved_model.save(model, str(tmp_path / "model"), signatures=signatures)
-    found = standalone_checker.main(str(tmp_path / "model"), str(savedmodel.path / SAMPLE_VECTORS_FILE))
-    assert found == ["signature 'serving_default' is missing"]
+    problems = standalone_checker.main(str(tmp_path / "model"), str(savedmodel.path / SAMPLE_VECTORS_FILE))
+    assert problems == ["signature 'serving_default' is missing"]

@@ -40,7 +40,7 @@ def test_the_first_version_is_1_and_the_next_leaves_those_there_as_they_are(save
     assert {path: path.read_bytes() for path in first.rglob("*") if path.is_file()} == contents
     further_layers = embed(tf.saved_model.load(str(output / "10")), TEXT)
     np.testing.assert_allclose(further_layers["layers"], further(batch_char_ids(WORDS))[0], **SAME)
-    # No mix.
+    # Without a mix, `elmo` is the average.
     np.testing.assert_allclose(further_layers["elmo"], further_layers["layers"].mean(1), **checks.TOLERANCE)
     assert sorted(os.listdir(output / "10" / "assets")) == ["config.json", "provenance.json"]
 
@@ -55,7 +55,7 @@ def corrupt(_: tf.train.Checkpoint, folder: str) -> None:
 
 def differ(root: tf.train.Checkpoint, _: str) -> None:
     """Makes the object another one than was written."""
-    # All but the mix.
+    # Every variable but those of the mix.
     for variable in root.variables[2:]:
         variable.assign(variable + 0.01)
 
@@ -103,7 +103,7 @@ def test_a_version_is_not_a_folder_for_versions(savedmodel, workdir):
 
 def test_a_full_disk_is_an_error_and_leaves_nothing_behind(savedmodel, tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    # Bytes a file, fewer than the graph has.
+    # The largest size of a file, smaller than the graph's.
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
         with pytest.raises(OSError, match=r"^cannot write the SavedModel: .*saved_model.pb"):

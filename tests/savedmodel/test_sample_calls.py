@@ -31,10 +31,10 @@ message_type { name: "PredictionLog"
 def prediction_log_class():
     pool = descriptor_pool.DescriptorPool()
 
-    def add(known):
-        for needed in known.dependencies:
+    def add(file):
+        for needed in file.dependencies:
             add(needed)
-        pool.AddSerializedFile(known.serialized_pb)
+        pool.AddSerializedFile(file.serialized_pb)
 
     add(tf.make_tensor_proto(0).DESCRIPTOR.file)
     pool.Add(text_format.Parse(MESSAGES, descriptor_pb2.FileDescriptorProto()))
@@ -63,8 +63,8 @@ def test_the_model_answers_all_requests_alike(savedmodel, loaded):
             name: tf.constant(tf.make_ndarray(tf.make_tensor_proto(0).FromString(value.SerializeToString())))
             for name, value in request.inputs.items()
         }
-        found = loaded.signatures[request.model_spec.signature_name](**inputs)
-        answers[request.model_spec.signature_name] = numbers_of(found)
+        outputs = loaded.signatures[request.model_spec.signature_name](**inputs)
+        answers[request.model_spec.signature_name] = numbers_of(outputs)
     lengths = [len(sentence.split()) for sentence in sample_calls.WARMUP_SENTENCES]
     np.testing.assert_array_equal(answers["tokens"]["mask"].sum(1), lengths)
     assert len(set(lengths)) > 2
