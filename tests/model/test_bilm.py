@@ -9,6 +9,7 @@ import tensorflow as tf
 from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
 from elmo_tf.model import bilm as bilm_lib
 from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.names import relative_names
 from elmo_tf.records.windows import Windows
 from tests import checks, float64, helpers
 from tests.helpers import MICRO, batch_char_ids, char_ids_of
@@ -68,7 +69,7 @@ def _losses(bilm, windows, **keywords):
     for window in windows:
         losses, states = bilm.language_model_losses(window, states, **keywords)
         every.append(losses)
-    return [tf.concat(one, 1).numpy() for one in zip(*every, strict=True)], states
+    return [tf.concat(pieces, 1).numpy() for pieces in zip(*every, strict=True)], states
 
 
 def _cut(records, batch_size, unroll_steps):
@@ -146,6 +147,13 @@ def test_every_layer_with_products_multiplies_in_the_dtype_asked_for():
     assert {layer.product_dtype for layer in layers} == {"bfloat16"}
 
 
-def test_config_round_trip():
-    config = BiLM(ANOTHER, 11, "bfloat16", name="elmo").get_config()
-    assert BiLM.from_config(config).get_config() == config
+PLAIN = ModelConfig(CharCNNConfig(4, ((1, 4), (2, 4)), num_highway=0), LSTMConfig(8, 8, num_layers=1))
+
+
+@pytest.mark.parametrize("vocab_size", [None, 5])
+@pytest.mark.parametrize("config", [MICRO, PLAIN, dataclasses.replace(MICRO, lstm=LSTMConfig(24, 18, 3))])
+def test_every_weight_has_a_name_in_the_order_of_trainable_variables(config, vocab_size):
+    bilm = BiLM(config, vocab_size)
+    named = relative_names(bilm)
+    assert [id(variable) for variable in named.values()] == [id(variable) for variable in bilm.trainable_variables]
+    assert list(named) == [variable.path for variable in bilm.trainable_variables]

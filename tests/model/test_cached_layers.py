@@ -11,6 +11,7 @@ from elmo_tf import ELMo
 from elmo_tf.errors import InputError
 from elmo_tf.model import cached_layers
 from elmo_tf.model.cached_layers import CachedLayers
+from tests import checks
 from tests.helpers import MICRO, run_python, slow
 
 SENTENCES = [["the", "cat"], ["a", "", "dog", "sat"], ["the", "cat"], []]
@@ -30,14 +31,13 @@ def test_remembered_layers_are_those_that_were_computed(layer, tmp_path, monkeyp
     monkeypatch.setattr(cached_layers, "_IN_MEMORY", in_memory)
     layer.remember(SENTENCES, tmp_path)
     assert isinstance(layer.cached_layers._layers, np.memmap) == (in_memory == 0)
-    # An unlinked file.
+    # The file is unlinked while it is in use.
     assert list(tmp_path.iterdir()) == []
 
     # float16 has 11 bits.
-    found = tf.function(layer.cached_layers)(BATCH)
-    np.testing.assert_allclose(found, computed, rtol=2.0**-11, atol=2.0**-25)
-    for one, other in zip(layer(BATCH), expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=2.0**-11 * np.abs(computed).max())
+    remembered = tf.function(layer.cached_layers)(BATCH)
+    np.testing.assert_allclose(remembered, computed, rtol=2.0**-11, atol=2.0**-25)
+    checks.assert_all_close(layer(BATCH), expected, rtol=0, atol=2.0**-11 * np.abs(computed).max())
 
 
 ONE_THREAD = """
@@ -46,10 +46,10 @@ from elmo_tf.model.cached_layers import CachedLayers
 
 def compute(tokens):
     lengths = tf.cast(tf.strings.length(tokens), tf.float32)[:, None, :, None]
-    return tf.while_loop(lambda step, _: step < 3, lambda step, found: (step + 1, found + 1), (0, lengths))[1]
+    return tf.while_loop(lambda step, _: step < 3, lambda step, lengths: (step + 1, lengths + 1), (0, lengths))[1]
 
-known = CachedLayers([["a"]], compute, 1, 1)
-print(tf.function(known)(tf.constant([["a", "dog"]])).numpy().ravel())
+cached = CachedLayers([["a"]], compute, 1, 1)
+print(tf.function(cached)(tf.constant([["a", "dog"]])).numpy().ravel())
 """
 
 

@@ -106,7 +106,7 @@ def test_gradients_equal_differences_in_float64():
     layer = _layer(num_highway=1)
     ids = char_ids_lib.encode_tokens([b"abca", b"<S>", b"0123456789ab", b"abca"])
     upstream = np.random.default_rng(0).normal(size=(4, 5))
-    found = checks.gradients(layer, lambda: tf.reduce_sum(layer(ids) * upstream.astype(np.float32)))
+    gradients = checks.gradients(layer, lambda: tf.reduce_sum(layer(ids) * upstream.astype(np.float32)))
 
     def loss(embedding, *rest):
         names = [f"{name}_{n}" for n in range(3) for name in ("kernel", "bias")]
@@ -115,21 +115,20 @@ def test_gradients_equal_differences_in_float64():
         return np.sum(_vectors(layer, weights, ids) * upstream)
 
     arrays = [np.asarray(variable, np.float64) for variable in layer.trainable_variables]
-    checks.assert_gradients(loss, arrays, found)
+    checks.assert_gradients(loss, arrays, gradients)
 
 
 def test_equal_maxima_share_the_gradient_as_with_tensorflows_own():
     random = np.random.default_rng(0)
     products = tf.constant(random.integers(0, 3, (4, 5, 6)), tf.float32)  # so there are ties
     upstream = random.normal(size=(4, 6)).astype(np.float32)
-    found = []
+    results = []
     for maximum in (maximum_over_windows, lambda values: tf.reduce_max(values, 1)):
         with tf.GradientTape() as tape:
             tape.watch(products)
             maxima = maximum(products)
-        found.append((maxima, tape.gradient(maxima, products, upstream)))
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
+        results.append((maxima, tape.gradient(maxima, products, upstream)))
+    checks.assert_all_close(*results, **checks.TOLERANCE)
 
 
 @checks.bfloat16_products
@@ -140,9 +139,9 @@ def test_bfloat16_products_stay_near_and_leave_float32_results():
     difference = np.abs(close(ids) - exact(ids))
     assert 0 < difference.max() < checks.BFLOAT16 * np.abs(exact(ids)).max()
     gradients = [checks.gradients(layer, lambda: tf.reduce_sum(layer(ids))) for layer in (exact, close)]  # noqa: B023
-    for one, other in zip(*gradients, strict=True):
-        assert other.dtype == np.float32
-        assert np.linalg.norm(one - other) < 2 * checks.BFLOAT16 * np.linalg.norm(one)
+    for gradient, rounded in zip(*gradients, strict=True):
+        assert rounded.dtype == np.float32
+        assert np.linalg.norm(gradient - rounded) < 2 * checks.BFLOAT16 * np.linalg.norm(gradient)
 
 
 def test_initial_values_are_those_of_the_released_model():

@@ -45,11 +45,11 @@ def _reference(layer, inputs, state):
 def test_values_equal_the_reference(kind, training):
     layer = new_layer(kind)
     inputs, state = _inputs(layer)
-    found, expected = layer(inputs, state, training=training), _reference(layer, inputs, state)
+    outputs, expected = layer(inputs, state, training=training), _reference(layer, inputs, state)
     assert (layer.projection_kernel is None) == (kind == "no projection")
-    for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
-        assert one.dtype == tf.float32
-        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
+    for array, other in zip(tf.nest.flatten(outputs), tf.nest.flatten(expected), strict=True):
+        assert array.dtype == tf.float32
+        np.testing.assert_allclose(array, other, **checks.TOLERANCE)
 
 
 def test_both_clips_are_reached_and_kept():
@@ -76,14 +76,14 @@ def test_gradients_equal_differences_in_float64(kind, training):
     upstream = [random.normal(size=size).astype(np.float32) for size in sizes]
 
     def total(outputs, final, add):
-        return sum(add(one * weight) for one, weight in zip((outputs, *final), upstream, strict=True))
+        return sum(add(part * weight) for part, weight in zip((outputs, *final), upstream, strict=True))
 
     given = [tf.constant(array) for array in (inputs, *state)]
     variables = [variable.value for variable in layer.trainable_variables]
     with tf.GradientTape() as tape:
         tape.watch(given)
         loss = total(*layer(given[0], tuple(given[1:]), training=training), tf.reduce_sum)
-    found = tape.gradient(loss, [*given, *variables])
+    gradients = tape.gradient(loss, [*given, *variables])
 
     def reference_loss(inputs, cell, recurrent, *weights):
         weights = (*weights, None)[:3]
@@ -93,7 +93,7 @@ def test_gradients_equal_differences_in_float64(kind, training):
         return total(outputs.swapaxes(0, 1), final, np.sum)
 
     arrays = [np.asarray(array, np.float64) for array in (*given, *variables)]
-    checks.assert_gradients(reference_loss, arrays, [gradient.numpy() for gradient in found])
+    checks.assert_gradients(reference_loss, arrays, [gradient.numpy() for gradient in gradients])
 
 
 def test_it_runs_in_a_graph_that_does_not_know_batch_or_time():
@@ -113,16 +113,16 @@ def test_bfloat16_products_stay_near_and_leave_float32_results(training):
     assert outputs.dtype == cell.dtype == recurrent.dtype == tf.float32
     difference = np.abs(outputs - exact(inputs, state)[0])
     assert 0 < difference.max() < checks.BFLOAT16
-    found = [
-        checks.gradients(one, lambda one=one: tf.reduce_sum(one(inputs, state, training=training)[0]))
-        for one in (exact, close)
+    gradients = [
+        checks.gradients(layer, lambda layer=layer: tf.reduce_sum(layer(inputs, state, training=training)[0]))
+        for layer in (exact, close)
     ]
-    for one, other in zip(*found, strict=True):
-        assert other.dtype == np.float32
-        assert np.linalg.norm(one - other) < checks.BFLOAT16 * np.linalg.norm(one)
+    for gradient, rounded in zip(*gradients, strict=True):
+        assert rounded.dtype == np.float32
+        assert np.linalg.norm(gradient - rounded) < checks.BFLOAT16 * np.linalg.norm(gradient)
 
 
-def test_a_value_that_is_not_a_number_stays_one():
+def test_nan_stays_nan():
     layer = new_layer()
     inputs, (cell, recurrent) = _inputs(layer)
     inputs[1, 3, 0] = np.nan

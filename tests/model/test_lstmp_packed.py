@@ -35,8 +35,8 @@ def _run(layer, rows, state):
     unpacked = [np.zeros((len(row), layer.projection_dim), np.float32) for row in rows]
     for (row, step), value in zip(positions, outputs.numpy(), strict=True):
         unpacked[row][step] = value
-    places = np.argsort(packing.order.numpy())
-    return unpacked, [part.numpy()[places] for part in final]
+    inverse = np.argsort(packing.order.numpy())
+    return unpacked, [part.numpy()[inverse] for part in final]
 
 
 @pytest.mark.parametrize("positions", [1, 6, 1000])
@@ -65,8 +65,7 @@ def test_rows_without_a_position_are_fine(lengths):
     rows, state = _rows(layer, lengths)
     outputs, final = _run(layer, rows, state)
     assert [len(row) for row in outputs] == lengths
-    for part, same in zip(final, state, strict=True):
-        np.testing.assert_array_equal(part, same)
+    checks.assert_all_close(final, state)
 
 
 @pytest.mark.parametrize(("positions", "prepared"), [(6, [5, 4, 5, 2]), (1, [5, 4, 3, 2, 2]), (16, [16])])
@@ -82,7 +81,7 @@ def test_products_have_one_row_per_real_position_and_the_inputs_as_many_as_fit(m
     monkeypatch.setattr(lstmp_packed, "_POSITIONS", positions)
     _run(layer, rows, state)
     kernels = layer.kernels()
-    assert {shape: sum(counts) for shape, counts in products.items()} == {one.shape: sum(LENGTHS) for one in kernels}
+    assert {shape: sum(counts) for shape, counts in products.items()} == {part.shape: sum(LENGTHS) for part in kernels}
     assert products[kernels.from_input.shape] == prepared
 
 
@@ -102,9 +101,8 @@ def test_the_weights_can_be_had_back(kind, dtype):
     layer = new_layer(kind)
     kernels = [None if kernel is None else tf.cast(kernel, tf.float32) for kernel in layer.kernels(dtype)]
     tolerance = checks.FEW if dtype == "float32" else {"rtol": 2**-7, "atol": 2**-17}
-    found = lstmp_packed.unpacked(lstmp_packed.Kernels(*kernels), INPUT_DIM)
-    for variable, value in zip(layer.weights, found, strict=True):
-        np.testing.assert_allclose(value, variable, **tolerance)
+    weights = lstmp_packed.unpacked(lstmp_packed.Kernels(*kernels), INPUT_DIM)
+    checks.assert_all_close(weights, layer.weights, **tolerance)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -112,5 +110,7 @@ def test_the_shapes_are_known_without_weights(kind):
     layer = LSTMP(UNITS, *test_lstmp.KINDS[kind])
     layer.build((None, None, layer.projection_dim))
     for dtype in ("float32", "bfloat16"):
-        found = {name: tuple(one.shape) for name, one in layer.kernels(dtype)._asdict().items() if one is not None}
-        assert found == lstmp_packed.shapes(UNITS, layer.projection_dim, dtype)
+        shapes = {
+            name: tuple(kernel.shape) for name, kernel in layer.kernels(dtype)._asdict().items() if kernel is not None
+        }
+        assert shapes == lstmp_packed.shapes(UNITS, layer.projection_dim, dtype)

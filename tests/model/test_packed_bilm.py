@@ -35,9 +35,8 @@ def _states(rows: int, seed: int = 0):
     return tf.nest.map_structure(lambda state: tf.constant(random.uniform(-0.5, 0.5, state.shape), tf.float32), sizes)
 
 
-def _assert_equal(found, expected):
-    for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
-        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
+def _assert_equal(actual, expected):
+    checks.assert_all_close(tf.nest.flatten(actual), tf.nest.flatten(expected), **checks.TOLERANCE)
 
 
 def _row(states, row: int):
@@ -58,32 +57,32 @@ def test_a_sentence_without_tokens_leaves_the_states_as_they_were(embed):
     states = _states(len(NASTY))
     _, _, after = embed(batch_char_ids(NASTY), states)
     for row, sentence in enumerate(NASTY):
-        changed = [np.any(one != other) for one, other in zip(*map(tf.nest.flatten, (after, states)), strict=True)]
+        changed = [np.any(new != old) for new, old in zip(*map(tf.nest.flatten, (after, states)), strict=True)]
         assert all(changed)
         if not sentence:
             tf.nest.map_structure(np.testing.assert_array_equal, _row(after, row), _row(states, row))
 
 
 def test_one_row_of_states_is_every_sentences(embed):
-    one = _states(1)
-    every = tf.nest.map_structure(lambda state: tf.repeat(state, len(NASTY), 0), one)
+    single = _states(1)
+    every = tf.nest.map_structure(lambda state: tf.repeat(state, len(NASTY), 0), single)
     ids = batch_char_ids(NASTY)
-    _assert_equal(embed(ids, one), embed(ids, every))
+    _assert_equal(embed(ids, single), embed(ids, every))
 
 
 def test_carried_states_are_those_of_training(bilm, embed):
     """Forward `<S> w1 .. wn <S> ..`, backward `</S> wn .. w1 </S> ..`: one stream of both sentences."""
     first, second = NASTY[2], NASTY[7]
-    found, states = [], bilm.zero_states(1)
+    outputs, states = [], bilm.zero_states(1)
     for sentence in (first, second):
         layers, _, states = embed(batch_char_ids([sentence]), states)
-        found.append(layers[0])
+        outputs.append(layers[0])
     weights = float64.weights_of(bilm)
     for number, mark in enumerate((b"<S>", b"</S>")):
         parts = [[mark, *sentence[:: 1 if number == 0 else -1]] for sentence in (first, second)]
         ids = [float64.encode(word) for part in parts for word in part]
         expected, after = float64.direction(weights, MICRO, number, ids)
-        for sentence, layers, start in ((first, found[0], 1), (second, found[1], len(first) + 2)):
+        for sentence, layers, start in ((first, outputs[0], 1), (second, outputs[1], len(first) + 2)):
             half = layers[1:, :, number * 8 : number * 8 + 8]
             for values, stream in zip(half, expected, strict=True):
                 there = stream[start : start + len(sentence)][:: 1 if number == 0 else -1]
@@ -130,8 +129,8 @@ def test_gradients_are_those_of_the_sentences_one_by_one_in_training(bilm):
                 total += tf.reduce_sum(tf.concat(layers, 0) * there)
         return total
 
-    for one, other in zip(*(checks.gradients(bilm, loss) for loss in (packed, one_by_one)), strict=True):
-        np.testing.assert_allclose(one, other, **checks.gradient_tolerance(other))
+    for gradient, other in zip(*(checks.gradients(bilm, loss) for loss in (packed, one_by_one)), strict=True):
+        np.testing.assert_allclose(gradient, other, **checks.gradient_tolerance(other))
 
 
 def test_a_very_long_sentence_among_short_ones(embed):

@@ -46,7 +46,7 @@ def _seeds(count):
 @pytest.mark.parametrize("training", [False, True])
 def test_full_loss_and_gradients_equal_the_reference(training):
     layer, upstream = _layer(), np.random.default_rng(5).normal(size=len(TARGETS))
-    losses, *found = _with_gradients(layer, lambda inputs: layer(inputs, TARGETS, training=training), upstream)
+    losses, *gradients = _with_gradients(layer, lambda inputs: layer(inputs, TARGETS, training=training), upstream)
     assert (losses.shape, losses.dtype) == ((len(TARGETS),), tf.float32)
     kernel, bias = (np.asarray(variable, np.float64) for variable in (layer.kernel, layer.bias))
     expected = float64.softmax_losses([kernel, bias], INPUTS.astype(np.float64), TARGETS)
@@ -54,8 +54,7 @@ def test_full_loss_and_gradients_equal_the_reference(training):
     odds = np.exp(INPUTS @ kernel.T + bias)
     d_logits = (odds / odds.sum(1, keepdims=True) - np.eye(VOCAB_SIZE)[TARGETS]) * upstream[:, None]
     expected = d_logits @ kernel, d_logits.T @ INPUTS, d_logits.sum(0)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
+    checks.assert_all_close(gradients, expected, **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize("num_sampled", [22, 23, VOCAB_SIZE + 1])
@@ -78,9 +77,8 @@ def test_full_loss_and_gradients_in_pieces_equal_the_whole(words, monkeypatch):
     specs = [tf.TensorSpec((None, DIM)), tf.TensorSpec((None,), tf.int32)]
     unknown_size = tf.function(layer, input_signature=specs)
     np.testing.assert_allclose(unknown_size(INPUTS, TARGETS), whole, **checks.TOLERANCE)
-    found = checks.gradients(layer, lambda: tf.reduce_sum(losses()))
-    for one, other in zip(found, gradients, strict=True):
-        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
+    in_pieces = checks.gradients(layer, lambda: tf.reduce_sum(losses()))
+    checks.assert_all_close(in_pieces, gradients, **checks.TOLERANCE)
 
 
 def test_the_full_loss_of_confident_and_surprised_tokens_is_exact_and_not_below_0(monkeypatch):
@@ -125,11 +123,11 @@ def test_sampled_words_are_distinct_in_range_and_decided_by_the_seed():
 def test_first_word_drawn_is_log_uniform():
     num_seeds = 4000
     words, _, _ = _samples(3, 20, TARGETS, _seeds(num_seeds))
-    found = np.bincount(words[:, 0], minlength=20)
+    counts = np.bincount(words[:, 0], minlength=20)
     numbers = np.arange(20)
     expected = num_seeds * np.log((numbers + 2) / (numbers + 1)) / np.log(21)
     # Chi-square with 19 degrees of freedom: 43.8 is passed once in a thousand.
-    assert np.sum((found - expected) ** 2 / expected) < 43.8
+    assert np.sum((counts - expected) ** 2 / expected) < 43.8
 
 
 def test_expected_counts_are_those_of_tensorflows_sampler():
@@ -175,22 +173,21 @@ def test_sampled_loss_and_gradients_are_tensorflows(vocab_size):
     def ours(inputs):
         return layer(inputs, TARGETS, num_sampled=14, seed=seed)
 
-    found = [_with_gradients(layer, losses, upstream) for losses in (ours, theirs)]
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
+    results = [_with_gradients(layer, losses, upstream) for losses in (ours, theirs)]
+    checks.assert_all_close(*results, **checks.TOLERANCE)
 
 
 @checks.bfloat16_products
 def test_bfloat16_products_stay_near_and_leave_float32_results():
-    seed, found = tf.constant((0, 5), tf.int32), []
+    seed, results = tf.constant((0, 5), tf.int32), []
     for dtype in ("float32", "bfloat16"):
         layer = _layer(product_dtype=dtype)
         losses = lambda: layer(INPUTS, TARGETS, num_sampled=9, seed=seed)  # noqa: B023, E731
         assert losses().dtype == tf.float32
-        found.append([losses().numpy(), *checks.gradients(layer, lambda: tf.reduce_sum(losses()))])  # noqa: B023
-    for one, other in zip(*found, strict=True):
-        assert other.dtype == np.float32
-        assert 0 < np.linalg.norm(one - other) < checks.BFLOAT16 * np.linalg.norm(one)
+        results.append([losses().numpy(), *checks.gradients(layer, lambda: tf.reduce_sum(losses()))])  # noqa: B023
+    for exact, rounded in zip(*results, strict=True):
+        assert rounded.dtype == np.float32
+        assert 0 < np.linalg.norm(exact - rounded) < checks.BFLOAT16 * np.linalg.norm(exact)
 
 
 def test_initial_values_are_those_of_the_released_model():

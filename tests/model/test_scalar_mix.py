@@ -67,8 +67,8 @@ def test_a_fixed_gamma_scales_the_mix_and_is_not_trained():
     ],
 )
 def test_a_mix_gives_the_layers_their_weights(mix, weights):
-    found = build_mix(3, mix, 1.0)(tf.reshape(tf.eye(3), (1, 3, 1, 3)))
-    np.testing.assert_allclose(found[0, 0], weights, **checks.FEW)
+    mixed = build_mix(3, mix, 1.0)(tf.reshape(tf.eye(3), (1, 3, 1, 3)))
+    np.testing.assert_allclose(mixed[0, 0], weights, **checks.FEW)
 
 
 @pytest.mark.parametrize(

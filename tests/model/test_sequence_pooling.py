@@ -24,10 +24,10 @@ def test_poolings_are_over_real_positions():
     layer.build(vectors.shape)
     checks.randomize(layer)
     kernel = np.asarray(layer.kernel, np.float64)
-    found = layer(tf.constant(vectors), mask=tf.constant(MASK))
-    for row, one, length in zip(found, vectors, (3, 2), strict=True):
-        np.testing.assert_allclose(row, pooled(one[:length], kernel), **checks.FEW)
-    assert found.shape == layer.compute_output_shape(vectors.shape)
+    outputs = layer(tf.constant(vectors), mask=tf.constant(MASK))
+    for row, sequence, length in zip(outputs, vectors, (3, 2), strict=True):
+        np.testing.assert_allclose(row, pooled(sequence[:length], kernel), **checks.FEW)
+    assert outputs.shape == layer.compute_output_shape(vectors.shape)
     np.testing.assert_allclose(layer(tf.constant(vectors))[0], pooled(vectors[0], kernel), **checks.FEW)
     assert SequencePooling.from_config(layer.get_config()).kinds == KINDS
 
@@ -41,16 +41,16 @@ def test_a_pooling_of_no_real_position_is_0_and_has_finite_gradients(time, dtype
     layer.build(vectors.shape)
     with tf.GradientTape() as tape:
         tape.watch(vectors)
-        found = layer(vectors, mask=mask)
-    np.testing.assert_array_equal(found, [[time / 2] * 12, [0] * 12])
-    assert np.isfinite(tape.gradient(found, vectors)).all()
+        outputs = layer(vectors, mask=mask)
+    np.testing.assert_array_equal(outputs, [[time / 2] * 12, [0] * 12])
+    assert np.isfinite(tape.gradient(outputs, vectors)).all()
 
 
 def test_long_sequences_in_half_precision_are_summed_in_float32():
     vectors = tf.fill((1, 5000, 2), tf.constant(20.0, tf.float16))  # their sum is beyond float16
-    found = SequencePooling(["mean", "attention"], dtype="float16")(vectors)
-    assert found.dtype == tf.float16
-    np.testing.assert_array_equal(found, [[20.0] * 4])
+    outputs = SequencePooling(["mean", "attention"], dtype="float16")(vectors)
+    assert outputs.dtype == tf.float16
+    np.testing.assert_array_equal(outputs, [[20.0] * 4])
 
 
 @pytest.mark.parametrize("kinds", ["mean", [], ["median"]])
