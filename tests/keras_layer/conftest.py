@@ -8,7 +8,7 @@ from tests.keras_layer.sentences import TOKENS
 
 @pytest.fixture(scope="session")
 def plain(savedmodel):
-    """For tests that only call it."""
+    """The layer with its defaults, for tests that only call it."""
     return elmo_tf.ELMo(savedmodel.path)
 
 

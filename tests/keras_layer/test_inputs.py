@@ -1,4 +1,4 @@
-"""What the layer takes as tokens, and what Keras refuses on the way, with what helps."""
+"""What the layer takes as tokens or as sentences, and what Keras refuses on the way, with what helps."""
 
 import keras
 import numpy as np
@@ -35,9 +35,9 @@ def test_every_form_of_the_same_tokens_has_the_same_ids(plain, form):
 
 
 def test_an_empty_token_at_the_end_of_a_ragged_row_is_a_token(plain):
-    found = plain(tf.ragged.constant([["a", ""], ["b"]]))
-    np.testing.assert_array_equal(found._keras_mask, [[True, True], [True, False]])
-    assert np.any(found[0, 1] != 0)
+    vectors = plain(tf.ragged.constant([["a", ""], ["b"]]))
+    np.testing.assert_array_equal(vectors._keras_mask, [[True, True], [True, False]])
+    assert np.any(vectors[0, 1] != 0)
 
 
 def test_batches_without_a_token_are_fine(plain):
@@ -62,7 +62,7 @@ def test_what_is_no_token_is_refused_in_the_same_words_everywhere(plain, savedmo
 
 
 @pytest.mark.parametrize(
-    ("inputs", "found"),
+    ("inputs", "description"),
     [
         (["the bank"], r"string \(1,\); a layer with tokenizer='whitespace' takes sentences"),
         ("the bank", r"string \(\); put a single sentence into a list"),
@@ -71,9 +71,9 @@ def test_what_is_no_token_is_refused_in_the_same_words_everywhere(plain, savedmo
         (np.zeros((2, 3, 50)), "float"),
     ],
 )
-def test_inputs_of_another_shape_or_type_are_answered_with_what_helps(plain, inputs, found):
+def test_inputs_of_another_shape_or_type_are_answered_with_what_helps(plain, inputs, description):
     expected = r"inputs: expected strings \(batch, time\) or integers \(batch, time, 50\), found "
-    with pytest.raises(InputError, match=expected + found):
+    with pytest.raises(InputError, match=expected + description):
         plain(inputs)
     array = np.array(inputs)
     if array.ndim:
@@ -84,15 +84,15 @@ def test_inputs_of_another_shape_or_type_are_answered_with_what_helps(plain, inp
 
 @pytest.mark.parametrize("inside", ["elmo", "spelling", "words"])
 def test_it_works_in_keras_time_distributed(plain, inside):
-    """A document of sentences."""
-    one = {"elmo": plain, "spelling": Spelling(4), "words": WordEmbedding(["a", "bank"], 3)}[inside]
+    """The inputs are documents of several sentences."""
+    layer = {"elmo": plain, "spelling": Spelling(4), "words": WordEmbedding(["a", "bank"], 3)}[inside]
     inputs = keras.Input((2, 3), dtype="string")
-    model = keras.Model(inputs, keras.layers.TimeDistributed(one)(inputs))
+    model = keras.Model(inputs, keras.layers.TimeDistributed(layer)(inputs))
     documents = tf.stack([DENSE, DENSE[::-1]])
-    found = model(documents)
-    assert found.shape[1:] == model.output_shape[1:]
-    for document, vectors in zip(documents, found, strict=True):
-        np.testing.assert_allclose(vectors, one(document), **checks.TOLERANCE)
+    outputs = model(documents)
+    assert outputs.shape[1:] == model.output_shape[1:]
+    for document, vectors in zip(documents, outputs, strict=True):
+        np.testing.assert_allclose(vectors, layer(document), **checks.TOLERANCE)
 
 
 def _model(layer):
@@ -156,3 +156,48 @@ def test_numbers_for_tokens_are_refused_when_the_graph_runs(plain):
     function = tf.function(plain, input_signature=[tf.TensorSpec((None, None), tf.float32)])
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"inputs: expected strings .* found float32"):
         function(tf.zeros((2, 3)))
+
+
+RAW = ["The bank  lends\tmoney .", "", "naïve $3.50", "river"]
+SPLIT = {
+    "whitespace": [["The", "bank", "lends", "money", "."], [], ["naïve", "$3.50"], ["river"]],
+    "unicode": [["The", "bank", "lends", "money", "."], [], ["naïve", "$", "3.50"], ["river"]],
+    "characters": [[*"Thebanklendsmoney."], [], [*"naïve$3.50"], [*"river"]],
+}
+
+
+@pytest.fixture(scope="module")
+def layer(savedmodel):
+    return elmo_tf.ELMo(savedmodel.path, tokenizer="whitespace")
+
+
+@pytest.mark.parametrize("tokenizer", [slow("whitespace"), "unicode", slow("characters")])
+def test_sentences_give_the_vectors_and_the_mask_of_their_tokens(savedmodel, plain, tokenizer):
+    split = elmo_tf.ELMo(savedmodel.path, tokenizer=tokenizer)
+    expected = plain(SPLIT[tokenizer])
+    vectors, ids = split(RAW), split.char_ids(RAW)
+    np.testing.assert_allclose(vectors, expected, **checks.TOLERANCE)
+    np.testing.assert_array_equal(vectors._keras_mask, expected._keras_mask)
+    for form in (RAW, tf.constant(RAW), tuple(RAW), np.array(RAW), np.array(RAW, object)):
+        np.testing.assert_array_equal(split.char_ids(form), plain.char_ids(SPLIT[tokenizer]))
+    np.testing.assert_allclose(split(ids), expected, **checks.TOLERANCE)
+
+
+def test_boundaries_and_batches_without_a_token(savedmodel, layer):
+    for empty in (["", " "], []):
+        assert layer(empty).shape == (len(empty), 0, 16)
+        assert layer(empty)._keras_mask.shape == (len(empty), 0)
+    with_boundaries = elmo_tf.ELMo(savedmodel.path, tokenizer="whitespace", boundaries=True)
+    vectors = with_boundaries(["a b", ""])
+    assert np.asarray(vectors._keras_mask).tolist() == [[True] * 4, [True, True, False, False]]
+
+
+def test_what_the_layer_does_not_take_is_named(savedmodel, layer):
+    with pytest.raises(InputError, match=r"expected sentences, strings \(batch,\), or .*, found string \(1, 2"):
+        layer(tf.constant([["a", "b"]]))
+    with pytest.raises(InputError, match=r"expected sentences, .*, found string \(\)"):
+        layer("a sentence")
+    with pytest.raises(InputError, match=r"has to begin with keras.Input\(\(\), dtype='string'\)"):
+        keras.Sequential([layer, keras.layers.Dense(2)])(tf.constant(RAW))
+    with pytest.raises(InputError, match=r"^tokenizer: expected one of whitespace, .*, found 'moses'$"):
+        elmo_tf.ELMo(savedmodel.path, tokenizer="moses")

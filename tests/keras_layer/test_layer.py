@@ -24,9 +24,9 @@ def expected_layers(savedmodel, sentence: list[bytes]) -> np.ndarray:
     return float64.layers(float64.weights_of(savedmodel.bilm), MICRO, sentence)
 
 
-def assert_vectors(found, savedmodel, parameters, gamma=1.0, normalize=False):
+def assert_vectors(vectors, savedmodel, parameters, gamma=1.0, normalize=False):
     """Asserts that every sentence has its mix of the reference's layers, and padding 0."""
-    assert found.shape == (4, 6, 16)
+    assert vectors.shape == (4, 6, 16)
     for row, sentence in enumerate(SENTENCES):
         if sentence:
             layers = expected_layers(savedmodel, sentence)
@@ -34,8 +34,8 @@ def assert_vectors(found, savedmodel, parameters, gamma=1.0, normalize=False):
                 layers = layers - layers.mean(-1, keepdims=True)
                 layers /= np.sqrt(np.square(layers).mean(-1, keepdims=True) + 1e-6)
             wanted = scalar_mix(layers, np.array(parameters, np.float64), gamma)
-            np.testing.assert_allclose(found[row, : len(sentence)], wanted, **checks.TOLERANCE)
-        assert not np.any(found[row, len(sentence) :])
+            np.testing.assert_allclose(vectors[row, : len(sentence)], wanted, **checks.TOLERANCE)
+        assert not np.any(vectors[row, len(sentence) :])
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_each_of_several_normalized_mixes_has_parameters_and_a_penalty_of_its_ow
     assert elmo_tf.ELMo(MICRO, mix="top", penalty=0.1).losses == []
     fixed = elmo_tf.ELMo(MICRO, num_mixes=2, gamma=1.0).trainable_weights
     assert {weight.path for weight in fixed} == {"mix_0/scalar_parameters", "mix_1/scalar_parameters"}
-    assert all(np.array_equal(one, MASK) for one in layer.compute_mask(tf.constant(TOKENS)))
+    assert all(np.array_equal(mask, MASK) for mask in layer.compute_mask(tf.constant(TOKENS)))
 
 
 def test_character_ids_give_what_their_tokens_give(plain, plain_vectors):
@@ -97,7 +97,7 @@ def test_dropout_is_of_each_mix_and_only_in_training(with_options):
     layer = with_options(num_mixes=2, dropout_rate=0.4)
     exact = np.array(layer(TOKENS)[0])
     np.testing.assert_array_equal(layer(TOKENS, training=False)[0], exact)
-    first, second = (np.array(one) for one in layer(TOKENS, training=True))
+    first, second = (np.array(vectors) for vectors in layer(TOKENS, training=True))
     assert not np.array_equal(first, second)
     for dropped in (first, second):
         kept = dropped != 0
@@ -106,20 +106,19 @@ def test_dropout_is_of_each_mix_and_only_in_training(with_options):
 
 
 def test_character_ids_are_checked():
-    ids = batch_char_ids(SENTENCES, max_length=6)[:, ::-1]  # as keras.utils.pad_sequences pads
+    ids = batch_char_ids(SENTENCES, max_length=6)[:, ::-1]  # padded on the left, as keras.utils.pad_sequences does
     with pytest.raises(tf.errors.InvalidArgumentError, match="char_ids: expected padding only after the last token"):
         elmo_tf.ELMo(MICRO).char_ids(np.ascontiguousarray(ids))
 
 
-def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast(with_options, plain_vectors):
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        layer = with_options(dropout_rate=0.1)
-        vectors = layer(TOKENS)
-        layer(TOKENS, training=True)
-        assert keras.config.dtype_policy().name == "mixed_bfloat16"
-    finally:
-        keras.config.set_dtype_policy("float32")
+def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast(
+    with_options, plain_vectors, dtype_policy
+):
+    dtype_policy("mixed_bfloat16")
+    layer = with_options(dropout_rate=0.1)
+    vectors = layer(TOKENS)
+    layer(TOKENS, training=True)
+    assert keras.config.dtype_policy().name == "mixed_bfloat16"
     assert vectors.dtype == tf.bfloat16
     assert {variable.dtype for variable in layer.variables if "float" in variable.dtype} == {"float32"}
     np.testing.assert_array_equal(vectors, tf.cast(plain_vectors, tf.bfloat16))
@@ -206,4 +205,4 @@ def test_each_sentence_of_a_batch_is_computed_once(with_options, monkeypatch):
     expected, compute = layer._layers_of(tf.constant(rows)), layer._layers_of
     monkeypatch.setattr(layer, "_layers_of", lambda tokens: computed.extend(tokens.numpy().tolist()) or compute(tokens))
     np.testing.assert_allclose(layer(tf.constant(rows)), tf.reduce_mean(expected, 1), **checks.TOLERANCE)
-    assert computed == [[token.encode() for token in rows[place]] for place in (0, 1, 3, 4, 5)]
+    assert computed == [[token.encode() for token in rows[row]] for row in (0, 1, 3, 4, 5)]

@@ -1,4 +1,4 @@
-"""The Keras layer in models: what is trained, fitting, saving, replicas."""
+"""The Keras layer in models and scopes: what is trained, fitting, saving, replicas."""
 
 import shutil
 
@@ -8,9 +8,10 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
+from elmo_tf.model.bilm import BiLM
 from tests import checks
-from tests.helpers import slow, two_cpus
-from tests.keras_layer.sentences import LABELS, MASK, ONE_LAYER, TOKENS
+from tests.helpers import MICRO, MICRO_NUMBERS, batch_char_ids, slow, two_cpus
+from tests.keras_layer.sentences import LABELS, MASK, ONE_LAYER, SENTENCES, TOKENS
 
 
 def test_the_frozen_network_stays_frozen_when_its_model_is_thawed(savedmodel):
@@ -67,8 +68,8 @@ def test_a_model_fits_predicts_and_is_the_same_after_saving_and_loading(savedmod
 def test_padding_does_not_reach_the_layers_above(savedmodel):
     model = tagger(elmo_tf.ELMo(savedmodel.path, num_mixes=2))
     wide = np.pad(TOKENS, ((0, 0), (0, 4)), constant_values=b"")
-    expected, found = (np.array(model(tf.constant(tokens))) for tokens in (TOKENS, wide))
-    np.testing.assert_allclose(found[:, :6][MASK], expected[MASK], **checks.TOLERANCE)
+    expected, padded = (np.array(model(tf.constant(tokens))) for tokens in (TOKENS, wide))
+    np.testing.assert_allclose(padded[:, :6][MASK], expected[MASK], **checks.TOLERANCE)
 
 
 @pytest.mark.slow
@@ -81,7 +82,7 @@ def test_two_replicas_take_the_step_of_one(options):
             inputs = keras.Input((None, 50), dtype="int32")
             model = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(layer(inputs)))
             model.compile(keras.optimizers.SGD(0.5), "sparse_categorical_crossentropy")
-        rows = [0, 1, 0, 3]  # as many tokens for either replica: Keras takes the mean over each one's
+        rows = [0, 1, 0, 3]  # equally many tokens for both replicas: Keras averages over the tokens of each
         data = tf.data.Dataset.from_tensor_slices((TOKENS[rows], LABELS[rows])).batch(4)
         data = data.map(lambda tokens, labels: (layer.char_ids(tokens), labels))
         before = [np.array(weight) for weight in model.weights]
@@ -90,6 +91,69 @@ def test_two_replicas_take_the_step_of_one(options):
         assert moved == {v.path for v in model.trainable_weights}
         return model
 
-    one, two = trained(tf.distribute.get_strategy()), trained(two_cpus())
-    for single, mirrored in zip(one.trainable_weights, two.trainable_weights, strict=True):
+    alone, replicated = trained(tf.distribute.get_strategy()), trained(two_cpus())
+    for single, mirrored in zip(alone.trainable_weights, replicated.trainable_weights, strict=True):
         np.testing.assert_allclose(np.array(mirrored), np.array(single), **checks.TOLERANCE, err_msg=single.path)
+
+
+class Inside(keras.layers.Layer):
+    """Makes the layer in its own `build`."""
+
+    def __init__(self, source, **options):
+        super().__init__(name="inside")
+        self.source, self.options = source, options
+
+    def build(self, input_shape):
+        self.elmo = elmo_tf.ELMo(self.source, **self.options)
+
+    def call(self, inputs):
+        return self.elmo(inputs)
+
+
+def _under_a_name_scope(source, **options):
+    with keras.name_scope("foo"):
+        return elmo_tf.ELMo(source, **options)
+
+
+def _in_a_traced_function(source, **options):
+    made = []
+
+    @tf.function
+    def function(tokens):
+        made.append(elmo_tf.ELMo(source, **options))
+        return made[0](tokens)
+
+    function(tf.constant(TOKENS))
+    return made[0]
+
+
+@pytest.mark.parametrize("options", [{}, slow({"trainable_bilm": True})], ids=str)
+def test_it_is_the_same_in_every_scope(savedmodel, plain_vectors, options):
+    for make in (_under_a_name_scope, Inside) if options else (Inside, _in_a_traced_function):
+        vectors = make(savedmodel.path, **options)(tf.constant(TOKENS))
+        np.testing.assert_allclose(vectors, plain_vectors, **checks.TOLERANCE)
+
+
+def test_it_is_mirrored_under_a_strategy(savedmodel, plain_vectors):
+    with two_cpus().scope():
+        layer = elmo_tf.ELMo(savedmodel.path)
+    assert all(isinstance(variable.value, tf.distribute.DistributedValues) for variable in layer.weights)
+    np.testing.assert_allclose(layer(TOKENS), plain_vectors, **checks.TOLERANCE)
+
+
+def test_it_stays_on_the_device_that_is_asked_for():
+    with tf.device("CPU:1"):
+        layer = elmo_tf.ELMo(MICRO)
+    assert {variable.value.device[-5:] for variable in layer.bilm.weights} == {"CPU:1"}
+
+
+def test_a_network_in_memory_is_a_source_and_one_of_sizes_alone_is_random():
+    bilm = BiLM(MICRO)
+    expected = tf.reduce_mean(bilm(batch_char_ids(SENTENCES, 6))[0], 1)
+    np.testing.assert_allclose(elmo_tf.ELMo(bilm)(TOKENS), expected, **checks.TOLERANCE)
+    assert np.any(elmo_tf.ELMo(MICRO).bilm.weights[0])
+
+
+def test_a_frozen_layer_has_one_copy_of_the_weights_and_no_softmax(workdir):
+    assert workdir.config.model == MICRO
+    assert sum(np.prod(variable.shape) for variable in elmo_tf.ELMo(workdir.path).bilm.weights) == MICRO_NUMBERS
