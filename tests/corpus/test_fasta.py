@@ -1,12 +1,17 @@
-"""FASTA files, whose records become lines: however they are wrapped, cut, compressed or divided among tasks."""
+"""FASTA files: their records become lines however they are wrapped, cut or compressed, in every command."""
 
+import dataclasses
 import gzip
+import json
 import os
+import pathlib
 import random
 import threading
 
 import pytest
 
+import elmo_tf
+from elmo_tf import cli, sources
 from elmo_tf.corpus import lines, reading, sentences
 from elmo_tf.errors import InputError
 from elmo_tf.records import record_folder
@@ -21,13 +26,13 @@ def drawn(count: int, longest: int) -> list[bytes]:
 
 def fasta(sequences: list[bytes], width: int = 60, end: bytes = b"\n") -> bytes:
     """Returns records `>id0 a note`, `>id1 a note`, ... with lines of `width` residues and `*` at the end."""
-    wrapped = [[one[at : at + width] for at in range(0, len(one), width)] for one in sequences]
+    wrapped = [[sequence[at : at + width] for at in range(0, len(sequence), width)] for sequence in sequences]
     return b"".join(end.join([b">id%d a > note" % number, *rows, b"*"]) + end for number, rows in enumerate(wrapped))
 
 
 def read(paths: list[str], num_tasks: int, numbered: bool = True, **settings) -> list[bytes]:
-    found = read_sentences(paths, num_tasks, numbered, tokenizer="characters", **settings)
-    return [b"".join(words) for _, words in found]
+    pairs = read_sentences(paths, num_tasks, numbered, tokenizer="characters", **settings)
+    return [b"".join(words) for _, words in pairs]
 
 
 @pytest.mark.parametrize("num_tasks", [1, 3, 50])
@@ -41,7 +46,7 @@ def test_each_record_is_one_text_in_one_task(corpus, monkeypatch, num_tasks, nam
     monkeypatch.setattr(sentences, "MOST_TOKENS", 500)
     assert read(paths, num_tasks) == sequences * 2
     kept = [sequence for sequence in sequences if sequence] * 2
-    if width < 400:  # of records longer than a block, preprocessing makes several
+    if width < 400:  # preprocessing cuts records that are longer than a block
         assert sorted(b"".join(read(paths, num_tasks, numbered=False))) == sorted(b"".join(kept))
     monkeypatch.undo()
     assert sorted(read(paths, num_tasks, numbered=False)) == sorted(kept)
@@ -61,9 +66,9 @@ def test_files_are_known_by_their_first_character(corpus):
 def test_identifiers_stand_before_numbered_sequences():
     text = b">sp|P1|X_Y first\nMK V*\n\nL\n>two\n>\xff3\xe9 x\nxXbZ\n"
     cleaner = lines.Cleaner(paragraphs=False, spaced=False, numbered=True)
-    found = cleaner.clean(reading.Block(text, "a.fa", 0, is_fasta=True))
-    assert found.lines == [b"sp|P1|X_Y\tMKVL", b"two\t", b"3\txXbZ"]
-    assert found.irregular == {"invalid_utf8_lines": 1}
+    cleaned = cleaner.clean(reading.Block(text, "a.fa", 0, is_fasta=True))
+    assert cleaned.lines == [b"sp|P1|X_Y\tMKVL", b"two\t", b"3\txXbZ"]
+    assert cleaned.irregular == {"invalid_utf8_lines": 1}
     rest = cleaner.clean(reading.Block(b"KK\nL*\n>four\nM\n", "a.fa", 90, is_continuation=True, is_fasta=True))
     assert rest.lines == [b"KKL", b"four\tM"]
 
@@ -71,9 +76,9 @@ def test_identifiers_stand_before_numbered_sequences():
 def test_a_long_record_is_cut_for_training_and_refused_for_vectors(corpus):
     sequences = [b"M", b"ACDE" * 50_000, b"K"]
     paths = corpus(**{"a.fa": fasta(sequences), "b.txt": b"ACDE" * 50_000 + b"\nK\n"})
-    found = read(paths, 1, numbered=False)
-    assert sorted(b"".join(found)) == sorted(b"".join(sequences) + b"ACDE" * 50_000 + b"K")
-    assert max(map(len, found)) <= lines.MAX_LINE_BYTES < reading.BLOCK_BYTES
+    pieces = read(paths, 1, numbered=False)
+    assert sorted(b"".join(pieces)) == sorted(b"".join(sequences) + b"ACDE" * 50_000 + b"K")
+    assert max(map(len, pieces)) <= lines.MAX_LINE_BYTES < reading.BLOCK_BYTES
     for path, line in zip(paths, (4, 1), strict=True):
         with pytest.raises(InputError, match=rf"{path}: line {line} has more than 131,072 tokens; "):
             read([path], 1)
@@ -109,3 +114,40 @@ def test_one_file_is_read_by_the_same_rules_and_a_pipe_is_too(corpus, tmp_path):
     assert list(sentences.read_lines(str(tmp_path / "pipe"), "characters")) == ["MK"]
     with pytest.raises(InputError, match=r"0.txt, line 2: not UTF-8 \(invalid start byte\); .* iconv -f latin1 "):
         list(sentences.read_lines(corpus(b"a\n\xff\n")[0], "whitespace"))
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("score --input p.fas", '"sentence": "AAV"'),
+        ("neighbors --input p.fas --word V --sentence MKV --json", '"line": 1, "sentence": ["A", "A", "V"]'),
+        ("look --input p.fas --word V --output page.html", "page.html"),
+        ("projector --input p.fas --word V --logdir logs", "tensorboard --logdir logs"),
+    ],
+)
+def test_every_command_that_reads_text_reads_fasta(
+    workdir, command, expected, tmp_path, monkeypatch, capsys, loaded_once
+):
+    source = dataclasses.replace(sources.find(workdir), tokenizer="characters")
+    monkeypatch.setattr(sources, "find", lambda _: source)
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("p.fas").write_text(">sp|P1 a VVV\nMK\nV\n>P2\nAAV*\n")
+    assert cli.main([*command.split(), "--model", "proteins"]) == 0, capsys.readouterr().err
+    assert expected in capsys.readouterr().out
+    if command.startswith("look"):
+        assert '"M","K","V"],["A","A","V"' in pathlib.Path("page.html").read_text().replace("\n", "")
+    if command.startswith("projector"):
+        assert pathlib.Path("logs/uses.tsv").read_text().splitlines() == ["M K [V]", "A A [V]"]
+
+
+def test_predict_reads_fasta_where_letters_are_tokens(tmp_path, capsys):
+    (tmp_path / "p.fas").write_text(">sp|P1 a VVV\nMK\nV\n>P2\nAAV*\n")
+    command = ["task", "ner", "predict", "--model", "english-ner", "--tokenizer", "characters", "--input"]
+    assert cli.main([*command, str(tmp_path / "p.fas")]) == 0
+    lines = map(json.loads, capsys.readouterr().out.splitlines())
+    assert ["".join(line["tokens"]) for line in lines] == ["MKV", "AAV"]
+
+
+def test_an_unknown_tokenizer_is_refused():
+    with pytest.raises(InputError, match=r"^tokenizer: expected one of whitespace, .*, found 'letters'$"):
+        elmo_tf.load("english", tokenizer="letters")

@@ -26,24 +26,24 @@ CASES = {
 
 
 def clean(text: bytes, paragraphs: bool = False, **block) -> lines.Text:
-    found = lines.Cleaner(paragraphs).clean(reading.Block(text, "a.txt", **{"position": 0, **block}))
-    assert set(found.irregular) <= set(lines.RULES)
-    return found
+    cleaned = lines.Cleaner(paragraphs).clean(reading.Block(text, "a.txt", **{"position": 0, **block}))
+    assert set(cleaned.irregular) <= set(lines.RULES)
+    return cleaned
 
 
 @pytest.mark.parametrize("rule", lines.RULES)
 def test_irregular_text_is_corrected_and_counted(rule):
     text, usable, count = CASES[rule]
-    found = clean(text)
-    assert found.lines == usable
-    assert found.irregular == {rule: count}
+    cleaned = clean(text)
+    assert cleaned.lines == usable
+    assert cleaned.irregular == {rule: count}
 
 
 def test_regular_text_is_unchanged():
     text = "one two\n \u00a0 \u2003three \x1c\x85\n" + "y" * 1000 + "\n"
-    found = clean(text.encode())
-    assert found.lines == text.encode().removesuffix(b"\n").split(b"\n")
-    assert found.irregular.total() == 0
+    cleaned = clean(text.encode())
+    assert cleaned.lines == text.encode().removesuffix(b"\n").split(b"\n")
+    assert cleaned.irregular.total() == 0
 
 
 def test_text_without_white_space_is_not_a_long_token_if_a_tokenizer_splits_it():
@@ -51,9 +51,9 @@ def test_text_without_white_space_is_not_a_long_token_if_a_tokenizer_splits_it()
     short = text[:400].encode()
     cleaner = lines.Cleaner(paragraphs=True, spaced=False)
     assert cleaner.clean(reading.Block(short + b"\n", "a.txt", 0)) == ([short + b" "], {})
-    found = cleaner.clean(reading.Block(text.encode() + b"\n", "a.txt", 0))
-    assert [piece.decode() for piece in found.lines] == [text[:21_845], text[21_845:] + " "]
-    assert found.irregular == {"long_lines": 1}
+    cleaned = cleaner.clean(reading.Block(text.encode() + b"\n", "a.txt", 0))
+    assert [piece.decode() for piece in cleaned.lines] == [text[:21_845], text[21_845:] + " "]
+    assert cleaned.irregular == {"long_lines": 1}
 
 
 def test_long_tokens_of_a_tokenizer_are_cut_and_counted():
@@ -67,7 +67,7 @@ def test_long_tokens_of_a_tokenizer_are_cut_and_counted():
 def test_a_line_cut_by_the_reader_is_counted_once():
     first, middle = clean(b"a b ", is_cut=True), clean(b"c ", is_continuation=True, is_cut=True)
     last = clean(b"d\n", is_continuation=True)
-    assert [found.irregular for found in (first, middle, last)] == [{"long_lines": 1}, {}, {}]
+    assert [part.irregular for part in (first, middle, last)] == [{"long_lines": 1}, {}, {}]
 
 
 def test_only_lines_that_are_long_are_counted_as_long_wherever_the_reader_has_cut():
@@ -79,17 +79,17 @@ def test_only_lines_that_are_long_are_counted_as_long_wherever_the_reader_has_cu
 
 
 def test_paragraphs_are_joined_and_split_by_blank_lines():
-    found = clean(b"\nOne.\nTwo\r\n\n \t\nthree\n\xff\nfour\n\n", paragraphs=True)
-    assert [line.split() for line in found.lines] == [[b"One.", b"Two"], [b"three"], [b"four"]]
-    assert found.irregular == {"carriage_return_lines": 1, "invalid_utf8_lines": 1}
+    cleaned = clean(b"\nOne.\nTwo\r\n\n \t\nthree\n\xff\nfour\n\n", paragraphs=True)
+    assert [line.split() for line in cleaned.lines] == [[b"One.", b"Two"], [b"three"], [b"four"]]
+    assert cleaned.irregular == {"carriage_return_lines": 1, "invalid_utf8_lines": 1}
 
 
 def test_a_long_paragraph_is_cut():
     text = b"short\n\n" + b"some words\n" * 7000
-    found = clean(text, paragraphs=True)
-    assert found.irregular == {"long_lines": 1}
-    assert b" ".join(found.lines).split() == text.split()
-    assert max(map(len, found.lines)) <= lines.MAX_LINE_BYTES + 1
+    cleaned = clean(text, paragraphs=True)
+    assert cleaned.irregular == {"long_lines": 1}
+    assert b" ".join(cleaned.lines).split() == text.split()
+    assert max(map(len, cleaned.lines)) <= lines.MAX_LINE_BYTES + 1
 
 
 def test_tokens_just_short_enough_take_no_quadratic_time():
@@ -101,6 +101,6 @@ def test_tokens_just_short_enough_take_no_quadratic_time():
             clean(line)
         return time.process_time() - start
 
-    # From each of its bytes, a token of 990 was read to its end: 500 times as much as a token of 10.
+    # A version that reads a token to its end from each of its bytes takes 500 times as long for 990 bytes as for 10.
     short = min(seconds(b"x" * 9 + b" ") for _ in range(3)) / 10
     assert min(seconds(text) for _ in range(3)) / len(text) < short * 4

@@ -95,7 +95,7 @@ def output(tmp_path) -> pathlib.Path:
 
 
 def assert_complete(output: pathlib.Path) -> None:
-    """Nothing else is in the folder, or beside it."""
+    """Asserts that the corpus is complete, and that nothing else is in its folder or beside it."""
     assert files(output) == FILES
     assert os.listdir(output.parent) == [output.name]
 
@@ -112,7 +112,7 @@ def test_the_command_fetches_unpacks_and_names_the_next_one_which_works(command,
     assert name == "elmo-tf"
     assert cli.main(arguments) == 0
     info = json.loads((output.parent / "data" / "lm1b" / "info.json").read_text())
-    assert [one["name"] for one in info["inputs"]] == [pathlib.Path(one).name for one in FILES if TRAINING in one]
+    assert [file["name"] for file in info["inputs"]] == [pathlib.Path(file).name for file in FILES if TRAINING in file]
     assert info["vocabulary"]["min_count"] == 3
 
 

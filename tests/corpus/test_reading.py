@@ -46,9 +46,9 @@ def test_byte_ranges_cut_no_line(corpus, parts, end):
 def test_byte_ranges_cut_no_paragraph(corpus, parts):
     blocks = blocks_of(*corpus(RUNNING), parts, paragraphs=True)
     assert b"".join(block.data for block in blocks) == RUNNING
-    for one, other in itertools.pairwise(blocks):
-        assert one.is_cut == other.is_continuation
-        assert one.is_cut or not one.data.splitlines()[-1].strip()
+    for before, after in itertools.pairwise(blocks):
+        assert before.is_cut == after.is_continuation
+        assert before.is_cut or not before.data.splitlines()[-1].strip()
 
 
 def test_a_slice_does_not_search_far_for_the_end_of_a_paragraph(corpus, monkeypatch):

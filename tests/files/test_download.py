@@ -42,7 +42,7 @@ def path(tmp_path) -> pathlib.Path:
 
 
 def assert_only(path: pathlib.Path, content: bytes) -> None:
-    assert [found.name for found in path.parent.iterdir()] == [path.name]
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
     assert path.read_bytes() == content
 
 
@@ -122,7 +122,7 @@ def test_a_server_that_is_busy_in_between_is_asked_again(server, path, status):
 
 
 @pytest.mark.parametrize(
-    ("known", "attributes", "message"),
+    ("size_and_sha256", "attributes", "message"),
     [
         (KNOWN, {"statuses": [404]}, r"cannot be fetched \(404 Not Found\)$"),
         (KNOWN, {"statuses": [503]}, "expected 400,000 bytes, found 503 Service Unavailable$"),
@@ -130,20 +130,18 @@ def test_a_server_that_is_busy_in_between_is_asked_again(server, path, status):
         (KNOWN, {"content": CONTENT + b"!"}, "expected 400,000 bytes, found 400,001$"),
         (KNOWN, {"says_length": False}, "expected 400,000 bytes, found an unknown number$"),
         (KNOWN, {"cuts": [0]}, "expected 400,000 bytes, found a connection that ended$"),
-        (
-            KNOWN,
-            {"content": bytes(len(CONTENT))},
-            WRONG_SHA256,
-        ),
+        (KNOWN, {"content": bytes(len(CONTENT))}, WRONG_SHA256),
         ((None, None), {"statuses": [404]}, r"cannot be fetched \(404 Not Found\)$"),
         ((None, None), {"statuses": [503]}, r"cannot be fetched \(503 Service Unavailable\)$"),
         ((None, None), {"says_length": False}, r"the server does not say the file's size \(no Content-Length\)$"),
     ],
 )
-def test_an_answer_that_is_not_the_file_ends_it_at_once_and_leaves_nothing(server, path, known, attributes, message):
+def test_an_answer_that_is_not_the_file_ends_it_at_once_and_leaves_nothing(
+    server, path, size_and_sha256, attributes, message
+):
     vars(server).update(attributes)
     with refused(server, message):
-        fetch(server, path, *known)
+        fetch(server, path, *size_and_sha256)
     assert len(server.ranges) == 1
     assert list(path.parent.iterdir()) == []
 

@@ -50,7 +50,7 @@ def on_terminal(code: str, columns: int) -> bytes:
         try:
             while part := os.read(ours, 4096):
                 written += part
-        # Linux's answer when the program has closed the other end.
+        # Linux raises this when the program has closed the other end.
         except OSError:
             pass
     os.close(ours)

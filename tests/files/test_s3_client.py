@@ -54,7 +54,7 @@ def boto3(monkeypatch) -> type[Boto3]:
     config = types.SimpleNamespace
     fake = types.SimpleNamespace(session=types.SimpleNamespace(Session=lambda: session, Config=config))
     monkeypatch.setattr(boto3_client, "boto3", fake)
-    monkeypatch.setattr(boto3_client, "Client", boto3_client.Client)  # which a test replaces
+    monkeypatch.setattr(boto3_client, "Client", boto3_client.Client)  # restores what a test replaces
     s3_client._connection.cache_clear()
     monkeypatch.setattr(Boto3, "made", 0)
     monkeypatch.setattr(Boto3, "error", None)
@@ -63,9 +63,11 @@ def boto3(monkeypatch) -> type[Boto3]:
 
 
 def test_a_process_has_one_connection_for_the_same_options(boto3):
-    one, same, other = (s3_client.Client(PipelineOptions([f"--s3_region_name={region}"])) for region in ("a", "a", "b"))
-    assert one.client is same.client is not other.client
-    assert one is not same  # each has a place of its own in the file it reads
+    first, same, other = (
+        s3_client.Client(PipelineOptions([f"--s3_region_name={region}"])) for region in ("a", "a", "b")
+    )
+    assert first.client is same.client is not other.client
+    assert first is not same  # each client has its own position in the file that it reads
     assert boto3.made == 2
 
 

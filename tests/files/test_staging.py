@@ -81,11 +81,11 @@ def test_a_link_in_the_place_of_a_file_is_replaced_and_its_target_left_alone(tmp
 def test_each_writer_of_a_file_has_a_temporary_file_of_its_own(tmp_path, monkeypatch):
     used, replace = [], os.replace
 
-    def replace_after_another(staged, place):
+    def replace_after_another(staged, target):
         used.append(staged)
         if len(used) == 1:
-            staging.write_file(place, b"second")
-        replace(staged, place)
+            staging.write_file(target, b"second")
+        replace(staged, target)
 
     monkeypatch.setattr(os, "replace", replace_after_another)
     staging.write_file(tmp_path / "file", b"first")

@@ -117,9 +117,9 @@ def test_whatever_a_store_raises_is_one_error_with_its_innermost_words(monkeypat
     error = BeamIOError("List operation failed", {"a": BeamIOError("inner", {"b": RuntimeError("No\n entry")})})
     nested = BeamIOError("Rename operation failed", {"a": BeamIOError("outer", RuntimeError("No entry"))})
     forbidden = type("Forbidden", (Exception,), {"__module__": "google.api_core.exceptions"})("No entry")
-    for one in (error, nested, forbidden):
+    for raised in (error, nested, forbidden):
         for name in ("rename", "delete"):
-            monkeypatch.setattr(memory_store.MemoryFileSystem, name, mock.Mock(side_effect=one))
+            monkeypatch.setattr(memory_store.MemoryFileSystem, name, mock.Mock(side_effect=raised))
         with pytest.raises(stores.WriteError, match=r"^cannot write memory://in/b: No entry$"):
             stores.write("memory://in/b", b"content")
     for name in ("_list", "exists", "open", "metadata"):
