@@ -26,7 +26,7 @@ PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 def contents(path: pathlib.Path) -> dict[str, bytes]:
     """Returns the files of a folder by name, or a file."""
     paths = path.iterdir() if path.is_dir() else [path]
-    return {one.name if path.is_dir() else "": one.read_bytes() for one in paths}
+    return {file.name if path.is_dir() else "": file.read_bytes() for file in paths}
 
 
 def files(folder: pathlib.Path) -> dict[str, bytes]:
@@ -59,7 +59,7 @@ def start(*arguments: object, **variables: str) -> subprocess.Popen:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # a group of its own, as a shell gives it; Ctrl-C goes to all of the group
+        start_new_session=True,  # as in a shell, where Ctrl-C reaches every process of the command's group
     )
 
 

@@ -23,7 +23,7 @@ class _Writer(io.BytesIO):
 class MemoryFileSystem(FileSystem):
     """`memory://bucket/name`: objects in a dictionary, as a cloud's store has them."""
 
-    mkdirs = copy = size = None  # which nobody needs
+    mkdirs = copy = size = None  # abstract methods that no test needs
 
     @classmethod
     def scheme(cls) -> str:

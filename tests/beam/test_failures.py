@@ -24,8 +24,9 @@ def test_a_remote_job_goes_on_and_the_command_raises_the_error_of_the_lowest_tas
     for number in (11, 2, 300):
         error = InputError(f"/x/{number}", "text", "none: \udce9") if number != 300 else InputError("a", "is bad")
         assert list(step.process(Task(number, error))) == ["begun", "failed"]
-    found = failures.first(folder)
-    assert (type(found), found.subject, str(found)) == (InputError, "/x/2", "/x/2: expected text, found none: \\udce9")
+    stored = failures.first(folder)
+    assert (type(stored), stored.subject) == (InputError, "/x/2")
+    assert str(stored) == "/x/2: expected text, found none: \\udce9"
 
 
 def test_an_earlier_phase_comes_first_and_other_runs_are_not_asked(folder):
@@ -41,8 +42,8 @@ def test_an_earlier_phase_comes_first_and_other_runs_are_not_asked(folder):
 def test_a_local_run_stops_and_the_error_keeps_its_type(folder, error):
     with pytest.raises(type(error)):
         list(Failing(folder, stops=True).process(Task(0, error)))
-    found = failures.first(folder)
-    assert (type(found), str(found)) == (type(error), str(error))
+    stored = failures.first(folder)
+    assert (type(stored), str(stored)) == (type(error), str(error))
 
 
 def test_a_failing_disk_is_left_to_a_remote_runner_which_tries_again(folder):

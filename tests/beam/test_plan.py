@@ -92,12 +92,6 @@ def test_an_error_does_not_cost_what_an_earlier_run_has_done(tmp_path):
     assert sorted(os.listdir(tmp_path / "a")) == ["plan.json", "shard-0.tfrecord"]
 
 
-def test_errors_and_interrupts_say_what_to_do(tmp_path):
-    for error in (OSError, KeyboardInterrupt):
-        with pytest.raises(error, match=r"^full; run the same command again$"), claimed(tmp_path / "a"):
-            raise error("full")
-
-
 @pytest.mark.parametrize("content", [None, b"{}", b'{\n "digest": "0123456789abcdef",\n}'])
 def test_nothing_appears_in_a_folder_that_has_another_plan_by_now(tmp_path, content):
     with pytest.raises(plan.AbandonedError), claimed(tmp_path / "a") as folders:
@@ -134,15 +128,6 @@ def test_what_is_not_ours_is_refused(tmp_path, kind):
     }
     with pytest.raises(InputError, match=rf"/a: {expected[kind]}"):
         plan.check(str(path))
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
-    (tmp_path / "file").touch()
-    with (
-        pytest.raises(InputError, match=r"/a: the folder cannot be made \(Not a directory\)$"),
-        claimed(tmp_path / "file" / "a"),
-    ):
-        pass
 
 
 def test_a_folder_that_another_run_finishes_meanwhile_is_refused(tmp_path):

@@ -21,7 +21,7 @@ class FakeFlink(http.server.BaseHTTPRequestHandler):
     """Flink's REST interface; a job ends at the second request to cancel it."""
 
     jobs: list[dict]
-    requests: list[str]  # their paths
+    requests: list[str]  # paths, in the order of the requests
     version = "1.19.3"
 
     def _answer(self, content: object) -> None:
@@ -113,8 +113,8 @@ def test_other_runners_are_taken_as_beam_has_them():
 
 def test_an_address_without_a_cluster_is_refused(flink, monkeypatch):
     monkeypatch.setattr(FakeFlink, "do_GET", lambda self: self._answer([]))
-    for address, found in (("127.0.0.1:1", "Connection refused"), (flink, "something else answers")):
-        with pytest.raises(InputError, match=f"^flink_master: expected .*, found {found}: http://{address}$"):
+    for address, problem in (("127.0.0.1:1", "Connection refused"), (flink, "something else answers")):
+        with pytest.raises(InputError, match=f"^flink_master: expected .*, found {problem}: http://{address}$"):
             connect(*UBER, f"--flink_master={address}")
 
 
@@ -130,7 +130,7 @@ def test_only_jobs_with_the_name_are_cancelled_on_flink_even_if_they_arrive_late
 
 
 class Result:
-    """Of a job that a runner reports as cancelled."""
+    """The result of a job that a runner reports as cancelled."""
 
     state = PipelineState.RUNNING
 
@@ -156,7 +156,7 @@ def test_an_interrupt_cancels_a_job_of_this_name_and_says_whether_flink_has_conf
     options = parsed(*UBER, f"--flink_master={flink}")
     remote.name_job(options)
     name = options.view_as(GoogleCloudOptions).job_name
-    # It was just being submitted.
+    # The job was still being submitted.
     threading.Timer(0.2, FakeFlink.jobs.append, [{"jid": "d4", "name": name, "state": "RUNNING"}]).start()
     assert interrupted(options, monkeypatch) == "interrupted; the remote job is cancelled"
     assert [job["state"] for job in FakeFlink.jobs] == ["RUNNING", "RUNNING", "FINISHED", "CANCELED"]
@@ -179,8 +179,8 @@ def test_another_runner_is_taken_at_its_word(monkeypatch):
             raise KeyboardInterrupt
 
     options = parsed("--runner=PortableRunner", "--job_endpoint=localhost:1")
-    found = interrupted(options, monkeypatch, Interrupted())
-    assert found == "interrupted; the runner says that the job is cancelled"
+    message = interrupted(options, monkeypatch, Interrupted())
+    assert message == "interrupted; the runner says that the job is cancelled"
 
 
 def test_every_job_has_a_name_of_its_own_after_the_users():

@@ -103,7 +103,7 @@ def test_output_is_the_same_bytes_on_every_runner_and_no_job_listens_beyond_this
     assert addresses <= LOOPBACK
     assert addresses or runner not in ("threads", "processes") or not HAS_PROC
     noise = [line for line in err.splitlines() if "WARN" in line or "Traceback" in line]
-    assert noise == [] or runner in ("processes", "portable")  # whose workers report how a slow machine ended them
+    assert noise == [] or runner in ("processes", "portable")  # their workers log when a slow machine ends them
 
 
 def damaged(tmp_path: pathlib.Path) -> list[object]:
@@ -119,7 +119,7 @@ def test_an_error_in_a_worker_is_one_line(tmp_path, runner, beam_options):
     first, *between, last = finished(process).splitlines()
     assert process.returncode == 1
     assert first.startswith("reading 1 file, about ")
-    assert between == [] or runner in ("threads", "portable")  # of which Beam prints the traceback
+    assert between == [] or runner in ("threads", "portable")  # Beam prints the traceback of these
     assert re.search(r"^elmo-tf: error: .*a.gz: cannot be decompressed ", last)
     assert os.listdir(tmp_path) == ["a.gz"]
 
@@ -128,7 +128,7 @@ def running_workers(process: subprocess.Popen, text: pathlib.Path, output: pathl
     """Waits until shards are written; returns the ids of the worker processes."""
     while not list(output.glob("shard-*")) and process.poll() is None:
         time.sleep(0.02)
-    # The first ones are those of Python's `multiprocessing`, from one of which workers are forked.
+    # The first processes belong to Python's `multiprocessing`; workers are forked from one of them.
     return descendants(process.pid)[-2:]
 
 

@@ -34,13 +34,13 @@ def test_ten_lines_make_a_folder_of_the_sentences_that_a_filter_keeps_and_train_
         vocabulary = short | CountWords(min_count=2)
         info = short | WriteRecords(f"{tmp_path}/records", vocabulary, num_shards=3)
         assert_that(info | beam.Map(lambda about: about["sentences"]), equal_to([450]))
-    found = words_of(tmp_path / "records")
-    assert sorted(found) == sorted(line.split() for line in LINES[:-1])
+    written = words_of(tmp_path / "records")
+    assert sorted(written) == sorted(line.split() for line in LINES[:-1])
     records = record_folder.open_folder(tmp_path / "records")
     assert records.vocabulary.tokens[3:5] == [b"of", b"."]
     assert len(records.info.shards) == 3
-    repeated = [place for place, words in enumerate(found) if words == ["Yes", "."]]
-    assert max(b - a for a, b in itertools.pairwise(repeated)) > 1  # not one after the other
+    repeated = [position for position, words in enumerate(written) if words == ["Yes", "."]]
+    assert max(b - a for a, b in itertools.pairwise(repeated)) > 1  # equal sentences are not all neighbors
     lines = []
     loop.train(helpers.MICRO_CONFIG, tmp_path / "records", tmp_path / "workdir", steps=2, on_record=lines.append)
     assert lines[-1]["step"] == 2

@@ -3,12 +3,9 @@
 import itertools
 import os
 import pathlib
-import random
 import re
 import shutil
 import subprocess
-import sys
-import time
 
 import h5py
 import numpy as np
@@ -22,7 +19,7 @@ from elmo_tf.files import stores
 from elmo_tf.savedmodel import checksums
 from tests import checks
 from tests.beam.common import PROCESSES, contents, interrupted, small_disk
-from tests.helpers import ROOT, run_python, slow
+from tests.helpers import flip, run_python, slow
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -84,11 +81,9 @@ def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, small_sha
     with interrupted(embed_task, "_write", after=2):
         jobs.run("embed", given)
     changed = pathlib.Path(given[3]) if change == "text" else next((tmp_path / "model" / "variables").glob("*.data*"))
-    content = bytearray(changed.read_bytes())
-    content[7] ^= 1
-    changed.write_bytes(content)
+    flip(changed)
     if change == "model":
-        checksums.write(tmp_path / "model")  # not damaged: another one
+        checksums.write(tmp_path / "model")  # so that the model is not damaged, but another one
     another = {"model": "another model", "text": "another input"}[change]
     with pytest.raises(InputError, match=rf"unfinished: is the unfinished output of other options: {another}; run"):
         jobs.run("embed", given)
@@ -96,10 +91,10 @@ def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, small_sha
 
 
 def test_workers_get_absolute_paths(arguments, savedmodel, tmp_path, monkeypatch):
-    found = []
+    paths = []
 
     def build(pipeline, config, folder, settings, corpus, *_):
-        found.extend([settings.model, corpus[0].path])
+        paths.extend([settings.model, corpus[0].path])
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "build", build)
@@ -108,7 +103,7 @@ def test_workers_get_absolute_paths(arguments, savedmodel, tmp_path, monkeypatch
     given[1], given[3] = os.path.relpath(given[1]), os.path.relpath(given[3])
     with pytest.raises(KeyboardInterrupt):
         jobs.run("embed", given)
-    assert found == [str(savedmodel.path), str(tmp_path / "corpus" / "0.txt")]
+    assert paths == [str(savedmodel.path), str(tmp_path / "corpus" / "0.txt")]
 
 
 def test_a_file_that_appears_at_the_output_is_not_replaced_and_costs_nothing(arguments, tmp_path, monkeypatch):
@@ -127,34 +122,10 @@ def test_a_file_that_appears_at_the_output_is_not_replaced_and_costs_nothing(arg
     assert {"plan.json", "shard-00000-of-00001.tfrecord"} <= {*os.listdir(tmp_path / "output.unfinished")}
 
 
-@pytest.mark.slow
-def test_a_run_killed_at_any_moment_is_resumed(arguments, tmp_path, small_shards):
-    command = ["-c", SMALL, "embed"]
-    jobs.run("embed", arguments("whole"))
-    folder = tmp_path / "output.unfinished"
-    choose = random.Random(0)
-    done = 0
-    for _ in range(2):
-        process = subprocess.Popen(
-            [sys.executable, *command, *arguments("output")], cwd=ROOT, stderr=subprocess.DEVNULL
-        )
-        while len(list(folder.glob("shard-*"))) <= done and process.poll() is None:
-            time.sleep(0.01)
-        time.sleep(choose.random() / 20)
-        assert process.poll() is None, "it was too fast to be killed"
-        process.kill()
-        process.wait()
-        assert not (tmp_path / "output").exists()
-        done = len(list(folder.glob("shard-*")))
-    assert "continuing an earlier run" in run_python(*command, *arguments("output")).stderr
-    assert contents(tmp_path / "output") == contents(tmp_path / "whole")
-    assert sorted(os.listdir(tmp_path)) == ["corpus", "output", "whole"]
-
-
 @pytest.mark.parametrize("kind", ["hdf5", slow("tfrecord")])
 def test_a_full_disk_is_reported_and_more_room_is_enough(arguments, tmp_path, small_shards, kind, caplog):
     options = KINDS[kind]
-    # For HDF5, too little for the file that is made of the shards.
+    # The shards of HDF5 fit, but not the file that is made of them.
     with small_disk(tmp_path / "disk", {"hdf5": "1200k", "tfrecord": "400k"}[kind]) as disk:
         expected = r"^cannot write /.*: No space left on device; run the same command again$"
         with pytest.raises(stores.WriteError, match=expected):
@@ -174,14 +145,14 @@ def test_worker_processes_make_the_same_vectors(arguments, tmp_path):
     assert done.stdout == ""
     assert re.fullmatch(r"[0-9,]+ tokens in .* tokens/s", done.stderr.splitlines()[-1])
     jobs.run("embed", arguments("one"))
-    with h5py.File(tmp_path / "one") as one, h5py.File(tmp_path / "two") as two:
-        assert one.keys() == two.keys()
-        for name in itertools.islice(one, 100):
-            np.testing.assert_allclose(one[name], two[name], **checks.TOLERANCE)
+    with h5py.File(tmp_path / "one") as single, h5py.File(tmp_path / "two") as two:
+        assert single.keys() == two.keys()
+        for name in itertools.islice(single, 100):
+            np.testing.assert_allclose(single[name], two[name], **checks.TOLERANCE)
 
 
 def test_a_model_that_a_worker_cannot_load_does_not_cost_what_is_done(savedmodel, tmp_path):
-    """Its files were intact when the job began; memory may be short."""
+    """The model's files were intact when the job began, but a worker may lack the memory for them."""
     model = shutil.copytree(savedmodel.path, tmp_path / "model")
     (model / "saved_model.pb").write_bytes(b"no graph")
     checksums.write(model)

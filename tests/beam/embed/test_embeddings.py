@@ -27,26 +27,26 @@ def vectors(savedmodel, **options) -> dict[str, np.ndarray]:
     return dict(zip(TEXTS, elmo_tf.load(savedmodel.path).encode(TEXTS, **options), strict=True))
 
 
-def check_vector(found: list[float], expected: np.ndarray) -> None:
-    assert {type(value) for value in found} == {float}
-    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
+def check_vector(vector: list[float], expected: np.ndarray) -> None:
+    assert {type(value) for value in vector} == {float}
+    np.testing.assert_allclose(vector, expected, **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize("kind", [slow(dict), beam.Row])
 def test_columns_hold_vectors_and_what_is_saved_embeds_the_same(savedmodel, tmp_path, kind):
     expected = vectors(savedmodel, layers="top", pool="max")
-    rows = [kind(number=number, one=text, other=TEXTS[1]) for number, text in enumerate(TEXTS)]
+    rows = [kind(number=number, text=text, same=TEXTS[1]) for number, text in enumerate(TEXTS)]
 
-    def check(found):
-        found = [row if kind is dict else row._asdict() for row in found]
-        assert sorted(row["number"] for row in found) == [0, 1, 2, 3]
-        for row in found:
-            check_vector(row["one"], expected[TEXTS[row["number"]]])
-            check_vector(row["other"], expected[TEXTS[1]])
+    def check(outputs):
+        outputs = [row if kind is dict else row._asdict() for row in outputs]
+        assert sorted(row["number"] for row in outputs) == [0, 1, 2, 3]
+        for row in outputs:
+            check_vector(row["text"], expected[TEXTS[row["number"]]])
+            check_vector(row["same"], expected[TEXTS[1]])
 
-    embeddings = ElmoEmbeddings(savedmodel.path, "top", "max", columns=["one", "other"], max_batch_size=3)
+    embeddings = ElmoEmbeddings(savedmodel.path, "top", "max", columns=["text", "same"], max_batch_size=3)
     run(rows, MLTransform(write_artifact_location=str(tmp_path / "saved")).with_transform(embeddings), check)
-    rows = [kind(number=number, one=text, other=TEXTS[1]) for number, text in enumerate(TEXTS)]
+    rows = [kind(number=number, text=text, same=TEXTS[1]) for number, text in enumerate(TEXTS)]
     run(rows, MLTransform(read_artifact_location=str(tmp_path / "saved")), check)
 
 
@@ -54,9 +54,9 @@ def test_the_chunks_of_a_rag_pipeline_get_their_embedding(savedmodel, tmp_path):
     expected = vectors(savedmodel, pool="mean")
     chunks = [Chunk(Content(text=text), id=str(number)) for number, text in enumerate(TEXTS)]
 
-    def check(found):
-        assert sorted(chunk.id for chunk in found) == ["0", "1", "2", "3"]
-        for chunk in found:
+    def check(embedded):
+        assert sorted(chunk.id for chunk in embedded) == ["0", "1", "2", "3"]
+        for chunk in embedded:
             assert chunk.content.text == TEXTS[int(chunk.id)]
             check_vector(chunk.embedding.dense_embedding, expected[chunk.content.text])
 
@@ -66,16 +66,16 @@ def test_the_chunks_of_a_rag_pipeline_get_their_embedding(savedmodel, tmp_path):
     assert [chunk.embedding for chunk in chunks] == [None] * 4  # other transforms may read the elements
 
 
-def pairs(elements: list, found: list) -> list:
-    return list(zip(elements, found, strict=True))
+def pairs(elements: list, embedded: list) -> list:
+    return list(zip(elements, embedded, strict=True))
 
 
 def test_elements_of_any_kind_need_an_adapter(savedmodel, tmp_path):
     expected = vectors(savedmodel, layers=1, pool="mean")
 
-    def check(found):
-        assert len(found) == len(TEXTS)
-        for text, vector in found:
+    def check(outputs):
+        assert len(outputs) == len(TEXTS)
+        for text, vector in outputs:
             check_vector(vector, expected[text])
 
     adapter = EmbeddingTypeAdapter(input_fn=list, output_fn=pairs)

@@ -1,6 +1,5 @@
 """`ElmoModelHandler` in pipelines of a user's own."""
 
-import dataclasses
 import os
 import pathlib
 import pickle
@@ -31,12 +30,12 @@ def test_sentences_and_tokens_give_what_the_model_gives_them_alone_though_proces
     def check(results):
         by_text = {pickle.dumps(result.example): result.inference for result in results}
         assert len(results) == len(TEXTS)
-        for place, (text, tokens) in enumerate(zip(TEXTS, TOKENS, strict=True)):
-            found = by_text[pickle.dumps(text)]
-            assert found.tokens == [token.decode() for token in tokens]
-            wanted = expected.get(place, np.zeros((0, 16)))
-            assert (found.vectors.shape, found.vectors.dtype) == (wanted.shape, np.float32)
-            np.testing.assert_allclose(found.vectors, wanted, **checks.TOLERANCE)
+        for number, (text, tokens) in enumerate(zip(TEXTS, TOKENS, strict=True)):
+            encoded = by_text[pickle.dumps(text)]
+            assert encoded.tokens == [token.decode() for token in tokens]
+            wanted = expected.get(number, np.zeros((0, 16)))
+            assert (encoded.vectors.shape, encoded.vectors.dtype) == (wanted.shape, np.float32)
+            np.testing.assert_allclose(encoded.vectors, wanted, **checks.TOLERANCE)
 
     assert not ElmoModelHandler(savedmodel.path).share_model_across_processes()
     handler = ElmoModelHandler(savedmodel.path, "mix", large_model=True, max_batch_size=2)
@@ -47,34 +46,28 @@ def test_sentences_and_tokens_give_what_the_model_gives_them_alone_though_proces
 
 
 def test_the_newest_version_is_fetched_from_a_store(savedmodel, store):
-    place = "memory://models/mine"
+    address = "memory://models/mine"
     model = files(savedmodel.path)
     for version in (9, 10):
-        store.update({f"{place}/{version}/{name}": content for name, content in model.items()})
-    store[f"{place}/9/saved_model.pb"] = b"an older version"
-    store[f"{place}/10/variables/"] = b""  # as stores have for folders
-    for folder in (place, f"{place}/10/"):
+        store.update({f"{address}/{version}/{name}": content for name, content in model.items()})
+    store[f"{address}/9/saved_model.pb"] = b"an older version"
+    store[f"{address}/10/variables/"] = b""  # stores mark folders like this
+    for folder in (address, f"{address}/10/"):
         with model_handler.on_this_machine(folder) as (path, source):
-            assert source.rstrip("/") == f"{place}/10"
+            assert source.rstrip("/") == f"{address}/10"
             assert files(pathlib.Path(path)) == model
     handler = ElmoModelHandler(savedmodel.path)
-    handler.update_model_path(place.replace("mine", "other"))
+    handler.update_model_path(address.replace("mine", "other"))
     with pytest.raises(InputError, match=r"^\w+://models/other: no saved_model.pb in this folder"):
         handler.load_model()
     for name in ("../../outside", "/outside"):
-        store[f"{place}/10/{name}"] = b"of somebody who may write there"
+        store[f"{address}/10/{name}"] = b"of somebody who may write there"
         with pytest.raises(InputError, match=r"^memory://models/mine: a file outside the model's folder: "):
-            ElmoModelHandler(place).load_model()
-        del store[f"{place}/10/{name}"]
-    del store[f"{place}/10/assets/config.json"]
+            ElmoModelHandler(address).load_model()
+        del store[f"{address}/10/{name}"]
+    del store[f"{address}/10/assets/config.json"]
     with pytest.raises(InputError, match=r"assets/config.json is missing"):
-        ElmoModelHandler(place).load_model()
-
-
-def test_the_tokenizer_of_the_model_splits_sentences(savedmodel):
-    source = dataclasses.replace(sources.find(savedmodel.path), tokenizer="unicode")
-    found = embedding.Embedder(source).encode(["It cost $3.50.", ["It cost"], ""], "top")
-    assert [one.tokens for one in found] == [["It", "cost", "$", "3.50", "."], ["It cost"], []]
+        ElmoModelHandler(address).load_model()
 
 
 @pytest.mark.parametrize(("processes", "threads"), [(None, None), (0, 1), (1, 6), (2, 3), (4, 1), (9, 1)])

@@ -18,7 +18,7 @@ from tests import helpers
 from tests.beam.common import PROCESSES, irregular, read_sentences
 from tests.helpers import slow
 
-# A line feed alone ends a line; carriage returns, form feeds and the like are white space, U+00A0 is a character.
+# Only a line feed ends a line. Carriage returns and form feeds are white space; U+00A0 is a character.
 ODD = "\ufeffThe cat\r\n\n \t\r\nsat\x0bon\x0c the mat .\nno\u00a0break caf\u00e9\x00\x1c\n<S> x </S> <UNK>\nlast one"
 ODD_SENTENCES = ["The cat", "sat on the mat .", "no\u00a0break caf\u00e9\x00\x1c", "<S> x </S> <UNK>", "last one"]
 
@@ -69,7 +69,7 @@ def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, kind, num
     shards = record_folder.open_folder(folder).info.shards
     assert [shard.name for shard in shards] == sorted(path.name for path in folder.glob("*.tfrecord"))
     assert 0 < len(shards) <= num_shards
-    assert kind != "gzip" or len(shards) == num_shards  # a task deals its blocks out
+    assert kind != "gzip" or len(shards) == num_shards  # a task distributes its blocks over its shards
     assert min(shard.sentences for shard in shards) > 0  # a shard without sentences is not written
     assert irregular(info_of(folder)) == {
         "blank_lines": 3,
@@ -88,7 +88,7 @@ def test_info_counts_what_was_written(corpus, process):
     assert (info["vocabulary"]["size"], info["split"]) == (5, "train")
     (shard,) = info["shards"]
     assert (shard["sentences"], shard["tokens"], shard["bytes"]) == (3, 7, (folder / shard["name"]).stat().st_size)
-    assert str(folder.parent) not in json.dumps(info)  # the same wherever it was made
+    assert str(folder.parent) not in json.dumps(info)  # no path, so that it is the same wherever it was made
 
 
 def test_names_of_files_and_folders_need_not_be_utf8(process, tmp_path):
@@ -107,7 +107,7 @@ def test_a_text_that_changes_while_it_is_read_is_an_error_and_nothing_is_left(co
     do, cut = shards.WriteTask.do, iter(paths)
 
     def cutting(self, task, words):
-        os.truncate(next(cut), 2)  # the second file once the first task has opened the first
+        os.truncate(next(cut), 2)  # cuts the second file once the first task has opened the first one
         return do(self, task, words)
 
     monkeypatch.setattr(shards.WriteTask, "do", cutting)

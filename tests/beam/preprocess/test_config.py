@@ -1,8 +1,10 @@
-"""The configurations of the jobs: what they refuse, and that a program gets what the command writes."""
+"""The configurations of the jobs, wrong arguments and files, and that a program gets what the command writes."""
 
 import dataclasses
+import gzip
 import json
 import math
+import os
 
 import pytest
 
@@ -10,6 +12,7 @@ from elmo_tf.beam.embed import EmbedConfig
 from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
+from tests.beam.common import contents
 
 
 def test_a_program_gets_what_is_written(corpus, tmp_path):
@@ -54,10 +57,7 @@ def test_each_field_has_a_flag_of_its_name(name, config):
         ({"model": "m", "format": "npy"}, "format: npy needs pool mean or max"),
         ({"model": "m", "pool": "sum"}, "pool: expected one of mean, max, found sum"),
         ({"model": "m", "id_column": 0}, "id_column: expected at least 1, found 0"),
-        (
-            {"model": "m", "id_column": 1, "tokenizer": "unicode"},
-            "id_column: lines have to be sentences; set",
-        ),
+        ({"model": "m", "id_column": 1, "tokenizer": "unicode"}, "id_column: lines have to be sentences; set"),
         ({"model": "m", "shards": 2}, "shards: only the format tfrecord has shards"),
         ({"model": "m", "batch_tokens": 0}, "batch_tokens: expected at least 1, found 0"),
     ],
@@ -67,8 +67,43 @@ def test_a_value_that_cannot_be_used_is_refused_where_it_enters(given, message):
         (EmbedConfig if "model" in given else PreprocessConfig)(input="a", output="b", **given)
 
 
-def test_an_option_that_beam_does_not_have_is_refused(corpus, tmp_path):
-    config = PreprocessConfig(input=corpus(b"a\n"), output=tmp_path / "out", beam=["--direct_num_worker=2"])
-    with pytest.raises(InputError, match=r"^beam: unrecognized arguments: --direct_n"):
-        preprocess(config)
-    assert not (tmp_path / "out").exists()
+BLANK = {"a.txt": b"\n \r\n", "b.gz": gzip.compress(b"")}
+TEXT = {"a.txt": b"a b b\nc\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "message"),
+    [
+        (BLANK, ["--heldout={new}/heldout", "--shards=3"], "input: it has no words"),
+        (TEXT, ["--vocab={words}"], r"/.*vocab\.txt.*line 5: the word b'a' is already in line 4"),
+        (TEXT, ["--min-count=3"], "min_count: expected at most 2, .* found 3"),
+        (TEXT, ["--heldout={new}", "--heldout-fraction=1e-9"], "heldout_fraction: .* found none of 2 sentences held"),
+        (TEXT, ["--heldout={new}", "--heldout-fraction=0.999999"], "heldout_fraction: .* of 2 sentences left"),
+        (TEXT, ["--runner=PortableRunner"], "job_endpoint: give the address of a job service"),
+        (TEXT, ["--heldout={new}/../output"], "heldout: expected a folder that neither contains the output nor is"),
+        (TEXT, ["--heldout={new}/../output/heldout"], "heldout: expected a folder that neither contains the output"),
+        (TEXT, ["--heldout={new}/.."], "/.*: already exists, and is not an unfinished output"),
+    ],
+)
+def test_what_cannot_be_used_is_named_and_nothing_is_left(corpus, process, tmp_path, files, options, message):
+    words = tmp_path / "vocab.txt"
+    words.write_bytes(b"<S>\n</S>\n<UNK>\na\na\n")
+    with pytest.raises(InputError, match=f"^{message}"):
+        process(corpus(**files), *(option.format(new=tmp_path / "new", words=words) for option in options))
+    assert sorted(os.listdir(tmp_path)) == ["corpus", "vocab.txt"]
+
+
+def test_an_existing_output_stays_as_it_is(corpus, process, tmp_path):
+    folder = process(corpus(b"a b\n"))
+    before = contents(folder)
+    with pytest.raises(InputError, match=r"/output: is finished; delete it to run the job again$"):
+        process(corpus(b"c\n"))
+    with pytest.raises(InputError, match=r"/output: is finished"):
+        process(corpus(b"c\n"), f"--heldout={folder}", output="second")
+    assert contents(folder) == before
+    assert sorted(os.listdir(tmp_path)) == ["corpus", "output"]
+
+
+def test_what_applied_to_irregular_text_is_separated_in_the_error(corpus, process):
+    with pytest.raises(InputError, match=r"irregular: invalid utf8 lines: 1, dropped.*; blank lines: 1, dropped$"):
+        process(corpus(b"\xff\n\n"))

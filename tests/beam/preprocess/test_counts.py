@@ -27,10 +27,10 @@ def task(tmp_path) -> corpora.Task:
 def bundle(step: counts.CountTask, *tasks: corpora.Task) -> list[tuple[bytes, int]]:
     """Returns the words and counts that leave a bundle."""
     step.start_bundle()
-    found = [element for task in tasks for element in step.process(task)]
-    found += [windowed.value for windowed in step.finish_bundle()]
-    pairs = [line.split() for _, lines in found for line in lines.splitlines()]
-    assert all(part == zlib.crc32(line.split()[0]) % 32 for part, lines in found for line in lines.splitlines())
+    elements = [element for task in tasks for element in step.process(task)]
+    elements += [windowed.value for windowed in step.finish_bundle()]
+    pairs = [line.split() for _, lines in elements for line in lines.splitlines()]
+    assert all(part == zlib.crc32(line.split()[0]) % 32 for part, lines in elements for line in lines.splitlines())
     return [(word, int(count)) for word, count in pairs]
 
 
@@ -43,9 +43,9 @@ def test_a_word_leaves_a_bundle_once_and_a_bundle_that_failed_leaves_no_counts_t
 def test_many_distinct_words_are_passed_on_and_not_kept(step, task, monkeypatch):
     monkeypatch.setattr(counts, "_MOST_DISTINCT", 3)
     monkeypatch.setattr("elmo_tf.corpus.reading.BLOCK_BYTES", 64)
-    found = bundle(step, task)
-    assert len(found) > 4 * 5
+    pairs = bundle(step, task)
+    assert len(pairs) > 4 * 5
     totals = collections.Counter()
-    for word, count in found:
+    for word, count in pairs:
         totals[word] += count
     assert totals == {b"a": 200, b"b": 100, b"c": 100, b"d": 100}

@@ -19,8 +19,8 @@ COUNT = 900
 def numbers(folder: pathlib.Path) -> list[list[int]]:
     """Returns the numbers of the sentences, by shard."""
     records = record_folder.open_folder(folder)
-    found = iter([int(b"".join(words).decode().removeprefix("number")) for _, words in helpers.sentences_of(records)])
-    return [list(itertools.islice(found, shard.sentences)) for shard in records.info.shards]
+    values = iter([int(b"".join(words).decode().removeprefix("number")) for _, words in helpers.sentences_of(records)])
+    return [list(itertools.islice(values, shard.sentences)) for shard in records.info.shards]
 
 
 @pytest.fixture
@@ -35,17 +35,17 @@ def test_every_sentence_is_somewhere_in_random_order(text, process, monkeypatch)
     monkeypatch.setattr(shuffle, "BUCKET_BYTES", 1500)
     monkeypatch.setattr("elmo_tf.corpus.reading.BLOCK_BYTES", 400)
     folder = process(text, "--shuffle", "--shards=3", "--seed=5")
-    found = numbers(folder)
-    order = np.array([number for shard in found for number in shard])
+    shards = numbers(folder)
+    order = np.array([number for shard in shards for number in shard])
     assert sorted(order) == list(range(COUNT))
     assert abs(np.corrcoef(order, np.arange(COUNT))[0, 1]) < 0.1
-    for shard in found:  # from all of the text, in no order
+    for shard in shards:  # each shard has sentences of the whole text, in random order
         assert len(shard) == pytest.approx(COUNT / 3, abs=60)
         assert np.mean(shard) == pytest.approx(COUNT / 2, abs=60)
         assert abs(np.corrcoef(shard, np.arange(len(shard)))[0, 1]) < 0.2
     info = json.loads((folder / "info.json").read_text())
     assert (info["shuffled"], info["sentences"], info["tokens"]) == (True, COUNT, 2 * COUNT)
-    assert [shard["sentences"] for shard in info["shards"]] == [len(shard) for shard in found]
+    assert [shard["sentences"] for shard in info["shards"]] == [len(shard) for shard in shards]
     assert not [name for name in os.listdir(folder) if name.startswith(".")]
 
 
@@ -64,7 +64,7 @@ def test_a_file_of_records_that_is_cut_is_an_error(text, process, monkeypatch):
 
 def test_what_tasks_read_at_the_same_place_goes_to_different_shards(corpus, process):
     folder = process(corpus(b"".join(b"number %03d\n" % number for number in range(COUNT))), "--shuffle", "--shards=3")
-    shard = {number: index for index, found in enumerate(numbers(folder)) for number in found}
+    shard = {number: index for index, sentences in enumerate(numbers(folder)) for number in sentences}
     same = sum(shard[number] == shard[number + COUNT // 3] for number in range(COUNT // 3))  # of the first two tasks
     assert same == pytest.approx(COUNT / 9, abs=40)
 
@@ -87,9 +87,9 @@ def test_both_splits_are_shuffled_by_the_seed_and_stay_apart(text, process, tmp_
     assert sorted(kept + held) == list(range(COUNT))
     assert kept != sorted(kept)
     assert held != sorted(held)
-    one, other = (numbers(process(text, "--shuffle", f"--seed={seed}", output=f"{seed}")) for seed in (1, 2))
-    assert one != other
-    assert sorted(one[0]) == sorted(other[0])
+    first, second = (numbers(process(text, "--shuffle", f"--seed={seed}", output=f"{seed}")) for seed in (1, 2))
+    assert first != second
+    assert sorted(first[0]) == sorted(second[0])
 
 
 def test_buckets_are_small_enough_for_memory(text, process, monkeypatch):
