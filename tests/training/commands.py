@@ -11,9 +11,7 @@ import time
 from collections.abc import Callable
 
 from elmo_tf import config as config_lib
-from tests.helpers import MICRO_CONFIG
-
-ROOT = pathlib.Path(__file__).parents[2]
+from tests.helpers import MICRO_CONFIG, ROOT
 
 
 def arguments(records, workdir, **train) -> list[str]:

@@ -46,6 +46,6 @@ def muon_step(blocks, means, gradients, learning_rate, scale, weight_decay):
     """Muon with Nesterov momentum 0.95 for blocks of a matrix, each wide; returns the blocks and the means."""
     means = [0.95 * mean + 0.05 * gradient for mean, gradient in zip(means, gradients, strict=True)]
     ahead = [0.95 * mean + 0.05 * gradient for mean, gradient in zip(means, gradients, strict=True)]
-    moves = [scale * np.sqrt(one.shape[1]) * orthogonal(one) for one in ahead]
+    moves = [scale * np.sqrt(matrix.shape[1]) * orthogonal(matrix) for matrix in ahead]
     decayed = [(1 - learning_rate * weight_decay) * block for block in blocks]
     return [block - learning_rate * move for block, move in zip(decayed, moves, strict=True)], means

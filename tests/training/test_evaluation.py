@@ -47,8 +47,8 @@ def test_several_streams_count_every_token_with_the_state_of_its_stream(bilm, re
                 totals[number] += float64.direction_losses(weights, MICRO, number, *parts).sum()
     means = totals / TOKENS
     assert abs(means[0] - means[1]) > 0.01
-    found = [result.forward_perplexity, result.backward_perplexity, result.perplexity]
-    np.testing.assert_allclose(found, np.exp([*means, means.mean()]), rtol=checks.PERPLEXITY)
+    perplexities = [result.forward_perplexity, result.backward_perplexity, result.perplexity]
+    np.testing.assert_allclose(perplexities, np.exp([*means, means.mean()]), rtol=checks.PERPLEXITY)
 
 
 def test_the_progress_line_counts_the_tokens_of_the_result(bilm, records, monkeypatch, capsys):
@@ -70,8 +70,6 @@ def test_numbers_below_the_least_are_refused(records, workdir, tmp_path):
         api.evaluate(workdir, records.path, batch_size=0)
     with pytest.raises(InputError, match=r"^steps: expected at least 0, found -1$"):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "new", steps=-1)
-    with pytest.raises(InputError, match=r"^checkpoint: expected latest, best or one of the steps 3, found ''$"):
-        checkpoints.restore(workdir, "")[0]
 
 
 @pytest.mark.slow
@@ -80,9 +78,9 @@ def test_evaluate_computes_on_all_gpus_or_those_it_is_given(records, workdir):
     command = ["evaluate", "--workdir", str(workdir.path), "--data", str(records.path), "--batch-size", "3"]
     ran = run_python("-m", "tests.training.pretended_gpus", *command, "--gpus", "0,2")
     assert ran.stderr.splitlines()[-1].endswith(", float32 products, on CPU:0, CPU:1")
-    found = json.loads(ran.stdout)
-    assert found["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
-    assert (found["tokens"], found["streams"]) == (TOKENS, 3)
+    printed = json.loads(ran.stdout)
+    assert printed["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
+    assert (printed["tokens"], printed["streams"]) == (TOKENS, 3)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +99,7 @@ def test_float32_products_are_tf32_on_gpus_that_have_it(capability, allowed, exp
 def test_the_unigram_model_counts_words_and_sentence_ends_plus_one_each(tmp_path):
     seen = write_records(tmp_path / "seen", ["a a b", "a"], ["a", "b"])
     heldout = write_records(tmp_path / "heldout", ["b new", "", "a"], ["a", "b"], num_shards=4)
-    # Of 6 + 5: a 3 + 1, b 1 + 1, </S> 2 + 1, <UNK> 0 + 1, <S> 0 + 1.
+    # Counts of 6 + 5 in all: a 3 + 1, b 1 + 1, </S> 2 + 1, <UNK> 0 + 1, <S> 0 + 1.
     probabilities = [2 / 11, 1 / 11, 3 / 11, 3 / 11, 4 / 11, 3 / 11]
     assert unigram_perplexity(seen, heldout) == pytest.approx(np.exp(-np.mean(np.log(probabilities))), rel=1e-12)
 

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import logging
-import pathlib
 
 import numpy as np
 import pytest
@@ -18,9 +17,10 @@ from elmo_tf.workdir import checkpoints, metrics_file
 from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 from tests import checks
+from tests.beam.common import files
 from tests.helpers import MICRO, MICRO_CONFIG, write_records
 
-# Known words in another order, and new ones.
+# Words of the source in another order, and new words.
 OTHER = ["zebras sat on the mat", "the zebra barked", "a zebra saw the cat", "zebras saw zebras saw zebras"] * 4
 
 
@@ -37,10 +37,6 @@ def carried(workdir, other, tmp_path_factory):
     """A workdir that is about to be trained further."""
     path = tmp_path_factory.mktemp("finetuned") / "workdir"
     return finetune(workdir.path, other.path, path, ["train.initial_accumulator=0.25", "train.seed=3"], steps=0)
-
-
-def contents(folder: pathlib.Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def saved(workdir: Workdir, part: str) -> dict[str, np.ndarray]:
@@ -63,18 +59,18 @@ def test_every_weight_below_the_softmax_is_carried_over_to_step_0(workdir, carri
 
 def test_softmax_rows_go_by_the_word_and_new_words_are_drawn(workdir, carried, other):
     assert carried.vocabulary.tokens == other.vocabulary.tokens
-    places = {word: number for number, word in enumerate(workdir.vocabulary.tokens)}
+    ids = {word: number for number, word in enumerate(workdir.vocabulary.tokens)}
     source, target = saved(workdir, "bilm"), saved(carried, "bilm")
-    known = [word for word in other.vocabulary.tokens if word in places]
-    new = [number for number, word in enumerate(other.vocabulary.tokens) if word not in places]
-    assert [other.vocabulary.tokens.index(word) for word in known] != [places[word] for word in known]
+    shared = [word for word in other.vocabulary.tokens if word in ids]
+    new = [number for number, word in enumerate(other.vocabulary.tokens) if word not in ids]
+    assert [other.vocabulary.tokens.index(word) for word in shared] != [ids[word] for word in shared]
     for name in ("softmax.kernel", "softmax.bias"):
-        for word in known:
-            np.testing.assert_array_equal(target[name][other.vocabulary.tokens.index(word)], source[name][places[word]])
+        for word in shared:
+            np.testing.assert_array_equal(target[name][other.vocabulary.tokens.index(word)], source[name][ids[word]])
     assert sorted(other.vocabulary.tokens[number] for number in new) == [b"saw", b"zebra", b"zebras"]
     rows = target["softmax.kernel"][new]
     assert (np.abs(rows).max(axis=1) > 0.01).all()
-    assert len(np.unique(np.concatenate([rows, source["softmax.kernel"]]), axis=0)) == 3 + len(places)
+    assert len(np.unique(np.concatenate([rows, source["softmax.kernel"]]), axis=0)) == 3 + len(ids)
     np.testing.assert_array_equal(target["softmax.bias"][new], 0)
 
 
@@ -98,13 +94,16 @@ def test_adagrad_starts_from_its_initial_values(workdir, carried):
 
 def test_the_configuration_is_the_sources_with_the_changes_asked_for(workdir, carried):
     train = dataclasses.replace(workdir.config.train, initial_accumulator=0.25, seed=3)
-    found = open_workdir(carried.path)
-    assert found.config == dataclasses.replace(workdir.config, train=train)
-    assert (workdir.tokenizer, found.tokenizer, sources.find(found.path).tokenizer) == ("whitespace", *2 * ["unicode"])
+    reopened = open_workdir(carried.path)
+    assert reopened.config == dataclasses.replace(workdir.config, train=train)
+    assert (workdir.tokenizer, reopened.tokenizer, sources.find(reopened.path).tokenizer) == (
+        "whitespace",
+        *2 * ["unicode"],
+    )
 
 
 def test_it_trains_and_run_again_it_resumes_and_the_source_stays_as_it_is(workdir, other, tmp_path, caplog):
-    before = contents(workdir.path)
+    before = files(workdir.path)
     first = finetune(workdir.path, other.path, tmp_path / "new", steps=0)
     caplog.clear()
     with caplog.at_level(logging.INFO, "elmo_tf"):
@@ -115,28 +114,21 @@ def test_it_trains_and_run_again_it_resumes_and_the_source_stays_as_it_is(workdi
     source, target = saved(workdir, "bilm"), saved(made, "bilm")
     below = [name for name in target if not name.startswith("softmax.")]
     assert not any(np.array_equal(source[name], target[name]) for name in below)
-    assert contents(workdir.path) == before
+    assert files(workdir.path) == before
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["old", "new"])
-def test_the_heldout_perplexity_is_logged_before_and_after(workdir, records, other, tmp_path, caplog, words):
-    text = records if words == "old" else other
+def test_the_heldout_perplexity_is_logged_before_and_after(workdir, records, tmp_path, caplog):
     with caplog.at_level(logging.INFO, "elmo_tf"):
-        target = finetune(workdir.path, text.path, tmp_path / "target", heldout=text.path, steps=3)
-    before, after = metrics_file.evaluations(target.metrics)
-    assert (before.step, after.step) == (0, 3)
-    line = f"held-out perplexity: first {before.perplexity:.1f} at step 0, last {after.perplexity:.1f} at step 3"
-    assert line in caplog.text
-    if words == "old":  # every row is carried over
-        expected = evaluate(
-            checkpoints.restore(workdir)[0], text, MICRO_CONFIG.train.batch_size, MICRO_CONFIG.train.unroll_steps
-        )
-        assert before.perplexity == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
-    expected = evaluate(
-        checkpoints.restore(target)[0], text, MICRO_CONFIG.train.batch_size, MICRO_CONFIG.train.unroll_steps
-    )
-    assert after.perplexity == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
+        target = finetune(workdir.path, records.path, tmp_path / "target", heldout=records.path, steps=3)
+    lines = metrics_file.evaluations(target.metrics)
+    assert [line.step for line in lines] == [0, 3]
+    before, after = (f"{line.perplexity:.1f}" for line in lines)
+    assert f"held-out perplexity: first {before} at step 0, last {after} at step 3" in caplog.text
+    shape = MICRO_CONFIG.train.batch_size, MICRO_CONFIG.train.unroll_steps
+    for line, network in zip(lines, (workdir, target), strict=True):  # every row of the softmax is carried over
+        expected = evaluate(checkpoints.restore(network)[0], records, *shape)
+        assert line.perplexity == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
 
 
 def test_a_source_without_a_softmax_gets_a_fresh_one_and_says_so(other, tmp_path, caplog):

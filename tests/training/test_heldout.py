@@ -50,21 +50,21 @@ def test_evaluations_only_at_the_end_do_not_go_with_patience():
 
 def lines(*values: tuple, **common) -> list[HeldoutLine]:
     """Returns evaluations from tuples of step, text and perplexity."""
-    return [HeldoutLine(*one, **common) for one in values]
+    return [HeldoutLine(*row, **common) for row in values]
 
 
 def test_only_evaluations_of_the_same_part_are_compared():
     whole = lines((3, "a", 6.0), whole=True)
-    found = lines((0, "a", 9.0), (1, "part", 8.0), (2, "part", 7.0), (3, "part", 7.5)) + whole
-    assert metrics_file.best(found).step == 2
-    assert metrics_file.best(found, steps=[1, 3]).step == 3
-    assert metrics_file.evaluations_since_best(found) == 1
-    # A run that was evaluated only at its ends.
+    evaluations = lines((0, "a", 9.0), (1, "part", 8.0), (2, "part", 7.0), (3, "part", 7.5)) + whole
+    assert metrics_file.best(evaluations).step == 2
+    assert metrics_file.best(evaluations, steps=[1, 3]).step == 3
+    assert metrics_file.evaluations_since_best(evaluations) == 1
+    # Runs that were evaluated only at the end.
     assert metrics_file.best(whole + lines((9, "a", 5.0), whole=True)).step == 9
     # An evaluation of the whole text is compared with those that a run makes of it.
-    found = lines((0, "a", 9.0), whole=True) + lines((2, "a", 12.0), (4, "a", 14.0))
-    assert [one.step for one in metrics_file.comparable(found)] == [0, 2, 4]
-    assert metrics_file.best(found).step == 0
+    evaluations = lines((0, "a", 9.0), whole=True) + lines((2, "a", 12.0), (4, "a", 14.0))
+    assert [line.step for line in metrics_file.comparable(evaluations)] == [0, 2, 4]
+    assert metrics_file.best(evaluations).step == 0
 
 
 @pytest.mark.slow  # three networks are traced
@@ -82,17 +82,17 @@ def test_parts_are_the_first_windows_whichever_replicas_compute_them(records):
     assert part.tokens == 4 * 3 * 5 < whole.tokens == records.info.tokens + records.info.sentences
     assert evaluator.parts(records, [None], 3, 5) == [whole]
     replicated = Evaluator(copy, strategy).parts(records, [4, None], 3, 5)
-    for one, other in zip((part, whole), replicated, strict=True):
-        assert other.perplexity == pytest.approx(one.perplexity, rel=checks.PERPLEXITY)
+    for single, mirrored in zip((part, whole), replicated, strict=True):
+        assert mirrored.perplexity == pytest.approx(single.perplexity, rel=checks.PERPLEXITY)
         without = {"forward_perplexity": 0, "backward_perplexity": 0, "perplexity": 0}
-        assert dataclasses.replace(other, **without) == dataclasses.replace(one, **without)
+        assert dataclasses.replace(mirrored, **without) == dataclasses.replace(single, **without)
 
 
 def evaluated(workdir) -> list[tuple[int, int, bool]]:
     """Returns step, tokens, and whether it is the whole text, of each evaluation."""
-    found = metrics_file.evaluations(workdir.metrics)
-    assert np.isfinite([one.perplexity for one in found]).all()
-    return [(one.step, one.tokens, one.whole) for one in found]
+    evaluations = metrics_file.evaluations(workdir.metrics)
+    assert np.isfinite([line.perplexity for line in evaluations]).all()
+    return [(line.step, line.tokens, line.whole) for line in evaluations]
 
 
 @pytest.mark.slow

@@ -38,20 +38,14 @@ def everything(workdir: Workdir) -> dict[str, np.ndarray]:
     return arrays | {"progress": np.array((path / "progress.json").read_text())}
 
 
-def assert_same(one: dict, other: dict) -> None:
-    assert one.keys() == other.keys()
-    for name, value in one.items():
-        np.testing.assert_array_equal(value, other[name], err_msg=name)
+def assert_same(arrays: dict, expected: dict) -> None:
+    assert arrays.keys() == expected.keys()
+    for name, value in arrays.items():
+        np.testing.assert_array_equal(value, expected[name], err_msg=name)
 
 
 @pytest.mark.parametrize(
-    "recipe",
-    [
-        {},
-        slow({"optimizer": "adam", "initial_softmax": "log_uniform"}),
-        slow({"optimizer": "muon"}),
-    ],
-    ids=str,
+    "recipe", [{}, slow({"optimizer": "adam", "initial_softmax": "log_uniform"}), slow({"optimizer": "muon"})], ids=str
 )
 def test_an_interrupted_training_ends_bit_for_bit_where_an_uninterrupted_one_does(records, tmp_path, recipe):
     config = with_train(checkpoint_steps=2, **recipe)
@@ -97,7 +91,7 @@ def test_a_signal_is_heard_while_data_is_being_read(records, tmp_path, monkeypat
                 threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
                 hang.wait(100)
 
-    # A block of one sentence each, of which the first is not enough for a window of two streams.
+    # Blocks of one sentence: the first is not enough for a window of two streams.
     monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 1)
     monkeypatch.setattr(windows, "read_epoch", read_epoch)
     try:
@@ -150,7 +144,7 @@ def test_a_loss_that_is_not_finite_stops_training_with_its_step_and_no_checkpoin
 
 @pytest.mark.slow
 def test_training_stops_when_the_heldout_perplexity_gets_no_better(records, tmp_path, caplog):
-    # Without a rate worth the name, no evaluation is better than the first but by rounding.
+    # With a rate of almost 0, no evaluation is better than the first except by rounding.
     config = with_train(learning_rate=1e-30, checkpoint_steps=2, patience=2)
     with caplog.at_level(logging.INFO, "elmo_tf"):
         workdir = loop.train(config, records.path, tmp_path / "w", heldout=records.path, steps=50)

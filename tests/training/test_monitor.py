@@ -46,21 +46,21 @@ def watched(records, tmp_path_factory):
         workdir = loop.train(config, records.path, path, records.path, steps=12, profile=True, on_record=on_record)
     finally:
         logger.removeHandler(handler)
-    found, descriptions = {}, {}
+    curves, descriptions = {}, {}
     for file in (path / "logs").glob("events.*"):  # TensorBoard calls the run `w/logs`
         for event in tf.compat.v1.train.summary_iterator(str(file)):
             for value in event.summary.value:
-                found.setdefault(value.tag, {})[event.step] = tf.make_ndarray(value.tensor)
+                curves.setdefault(value.tag, {})[event.step] = tf.make_ndarray(value.tensor)
                 descriptions.setdefault(value.tag, value.metadata.summary_description)
-    return workdir, found, descriptions, got, log
+    return workdir, curves, descriptions, got, log
 
 
 def test_curves_are_in_a_few_groups_under_names_that_say_what_they_are(watched):
-    _, found, descriptions, *_ = watched
+    _, curves, descriptions, *_ = watched
     for tag, description in descriptions.items():
         assert description.endswith(".") and len(description.split()) > 4, tag
     groups = {}
-    for tag in found:
+    for tag in curves:
         group, _, name = tag.partition("/")
         groups.setdefault(group, set()).add(name)
     assert groups == {
@@ -79,26 +79,26 @@ def test_curves_are_in_a_few_groups_under_names_that_say_what_they_are(watched):
         "weight_histograms": LAYERS,
         "output_histograms": OUTPUTS,
     }
-    assert set(found["learning/epoch"]) == {2, 4, 6, 8, 10, 12}
-    assert set(found["heldout/perplexity"]) == {4, 8, 12}
-    assert set(found["weight_histograms/softmax"]) == {6, 12}
+    assert set(curves["learning/epoch"]) == {2, 4, 6, 8, 10, 12}
+    assert set(curves["heldout/perplexity"]) == {4, 8, 12}
+    assert set(curves["weight_histograms/softmax"]) == {6, 12}
 
 
 def test_a_run_evaluates_a_part_on_its_way_and_all_at_its_end_and_the_curve_is_of_the_part(watched, records):
-    workdir, found, *_, log = watched
+    workdir, curves, *_, log = watched
     lines = metrics_file.evaluations(workdir.metrics)
-    evaluated = [(one.step, one.tokens, one.whole) for one in lines]
+    evaluated = [(evaluation.step, evaluation.tokens, evaluation.whole) for evaluation in lines]
     assert evaluated == [*((step, 40, False) for step in (4, 8, 12)), (12, 128, True)]
     names = sorted(path.name for path in (workdir.path / "checkpoints").iterdir())
-    assert names == [f"step-{step:08d}" for step in (4, 8, 12)]  # one of every evaluated step
+    assert names == [f"step-{step:08d}" for step in (4, 8, 12)]  # there is a checkpoint of every evaluated step
     whole = evaluate(checkpoints.restore(workdir)[0], records, 2, 5)
     assert lines[-1].perplexity == pytest.approx(whole.perplexity, rel=checks.PERPLEXITY)
     assert any("% of the time, waiting for checkpoints" in line for line in log)
     (line,) = [line for line in log if line.startswith("the evaluation took ")]
     assert ": 40 of 128 held-out tokens (train.eval_tokens), every 4 steps (train.eval_steps);" in line
-    expected = {one.step: one.perplexity for one in lines if not one.whole}
-    assert found["heldout/perplexity"] == pytest.approx(expected)
-    assert not any(tag.startswith("heldout_") for tag in found)
+    expected = {evaluation.step: evaluation.perplexity for evaluation in lines if not evaluation.whole}
+    assert curves["heldout/perplexity"] == pytest.approx(expected)
+    assert not any(tag.startswith("heldout_") for tag in curves)
 
 
 def test_the_hook_gets_every_line_and_training_goes_on_when_it_raises(watched):
@@ -110,25 +110,25 @@ def test_the_hook_gets_every_line_and_training_goes_on_when_it_raises(watched):
 
 
 def test_values_are_those_of_the_steps(watched):
-    workdir, found, *_ = watched
+    workdir, curves, *_ = watched
     steps = losses(workdir.path)
     for step in (2, 12):
         pair = steps[step - 2 : step]
-        assert found["learning/loss_forward_nats"][step] == pytest.approx(np.mean([s["forward_loss"] for s in pair]))
+        assert curves["learning/loss_forward_nats"][step] == pytest.approx(np.mean([s["forward_loss"] for s in pair]))
         both = np.mean([[s["forward_loss"], s["backward_loss"]] for s in pair])
-        assert found["learning/perplexity_sampled_softmax"][step] == pytest.approx(np.exp(both), rel=checks.PERPLEXITY)
+        assert curves["learning/perplexity_sampled_softmax"][step] == pytest.approx(np.exp(both), rel=checks.PERPLEXITY)
         norms = np.array([s["gradient_norm"] for s in pair])
-        assert found["optimizer/gradient_norm_before_clip"][step] == pytest.approx(norms.mean())
-        assert found["optimizer/gradient_norm_after_clip"][step] == pytest.approx(np.minimum(norms, 1).mean())
-    assert found["optimizer/learning_rate"][2] == pytest.approx(0.1)
-    assert found["optimizer/learning_rate"][12] == pytest.approx(0.2)
+        assert curves["optimizer/gradient_norm_before_clip"][step] == pytest.approx(norms.mean())
+        assert curves["optimizer/gradient_norm_after_clip"][step] == pytest.approx(np.minimum(norms, 1).mean())
+    assert curves["optimizer/learning_rate"][2] == pytest.approx(0.1)
+    assert curves["optimizer/learning_rate"][12] == pytest.approx(0.2)
     for layer in LAYERS:
-        assert 0 < found[f"update_to_weight/{layer}"][6] < 1
+        assert 0 < curves[f"update_to_weight/{layer}"][6] < 1
     for direction in ("forward", "backward"):
-        # The full softmax has more words to be wrong about.
-        full, sampled = (found[f"sampled_against_full_softmax/{direction}_{kind}"][6] for kind in ("full", "sampled"))
+        # The full softmax distributes probability over more words.
+        full, sampled = (curves[f"sampled_against_full_softmax/{direction}_{kind}"][6] for kind in ("full", "sampled"))
         assert 0.5 < full < np.log(17) * 1.5 and full != sampled
-    assert "| train.warmup_steps | 4 |" in str(found["configuration"][0])
+    assert "| train.warmup_steps | 4 |" in str(curves["configuration"][0])
 
 
 def test_the_projector_gets_the_frequent_words_with_their_vectors(watched, records):
@@ -162,10 +162,10 @@ def test_a_perplexity_that_is_not_a_number_is_read_and_worse_than_any_other(tmp_
     for step, perplexity in ((1, math.nan), (2, 8.0), (3, math.nan), (4, math.inf)):
         lines.add({"step": step, "heldout": "a", "perplexity": perplexity})
     lines.flush()
-    for found in (MetricsFile(path, 4).evaluations, metrics_file.evaluations(path)):
-        assert [one.step for one in found] == [1, 2, 3, 4]
-        assert metrics_file.best(found).step == 2
-        assert metrics_file.evaluations_since_best(found) == 2
+    for evaluations in (MetricsFile(path, 4).evaluations, metrics_file.evaluations(path)):
+        assert [evaluation.step for evaluation in evaluations] == [1, 2, 3, 4]
+        assert metrics_file.best(evaluations).step == 2
+        assert metrics_file.evaluations_since_best(evaluations) == 2
 
 
 def test_a_loss_that_is_not_finite_is_reported_with_its_step_and_no_checkpoint_is_promised():

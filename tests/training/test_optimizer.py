@@ -39,13 +39,15 @@ def steps(strategy, make, starts, replicas_gradients, learning_rate=0.1):
     @tf.function
     def run(gradients):
         def replica():
-            return optimizer.apply([of_replica(one, start.shape) for one, start in zip(gradients, starts, strict=True)])
+            return optimizer.apply(
+                [of_replica(gradient, start.shape) for gradient, start in zip(gradients, starts, strict=True)]
+            )
 
         return strategy.run(replica)
 
     for number, gradients in enumerate(replicas_gradients):
         optimizer.set_learning_rate(learning_rate, number)
-        norm = run([_constant(one) for one in gradients])
+        norm = run([_constant(gradient) for gradient in gradients])
     slots = {name: [value.numpy() for value in slot] for name, slot in optimizer.slots.items()}
     return [v.numpy() for v in variables], slots, float(strategy.experimental_local_results(norm)[0])
 
@@ -79,24 +81,23 @@ def test_a_step_is_the_references_adds_gradients_before_the_clip_and_leaves_othe
     gradients, rows, clip_norm
 ):
     strategy = two_cpus() if gradients is ON_TWO else tf.distribute.MirroredStrategy(["CPU:0"])
-    found, accumulators, norm = step(strategy, *gradients, clip_norm)
+    updated, accumulators, norm = step(strategy, *gradients, clip_norm)
     ones, dense = [np.ones(2), np.ones((3, 2))], np.array([3.0, 4.0])
     variables, wanted = reference.adagrad_step([DENSE, ROWS], ones, [dense, np.array(rows)], 0.2, clip_norm)
-    for one, other in zip(found + accumulators, variables + wanted, strict=True):
-        np.testing.assert_allclose(one, other, **checks.FEW)
+    checks.assert_all_close(updated + accumulators, variables + wanted, **checks.FEW)
     unused = ~np.any(rows, axis=1)
-    np.testing.assert_array_equal(found[1][unused], ROWS[unused])
+    np.testing.assert_array_equal(updated[1][unused], ROWS[unused])
     np.testing.assert_array_equal(accumulators[1][unused], 1)
-    # Before the clip, duplicates added up.
+    # The norm is that before the clip, with duplicates added up.
     assert norm == pytest.approx(np.sqrt(25 + np.sum(np.square(rows))), rel=checks.FEW["rtol"])
 
 
 def test_adam_is_the_references_on_one_replica_and_on_two():
-    one = [
+    on_one = [
         ([[3.0, 4.0]], ([[[1.0, 1.0], [2.0, 0.0], [0.5, 0.5]]], [[2, 0, 2]])),
         ([[0.5, -1.0]], ([[[1.0, -1.0], [0.0, 2.0], [0.0, 0.0]]], [[1, 2, 1]])),
     ]
-    two = [  # the same sums
+    on_two = [  # the same sums
         ([[1.0, 4.0], [2.0, 0.0]], ([[[1.0, 1.0], [2.0, 0.0]], [[0.5, 0.5], [0.0, 0.0]]], [[2, 0], [2, 0]])),
         ([[0.5, 0.0], [0.0, -1.0]], ([[[1.0, -1.0]], [[0.0, 2.0]]], [[1], [2]])),
     ]
@@ -110,12 +111,11 @@ def test_adam_is_the_references_on_one_replica_and_on_two():
             [dense, rows], moments, gradients, number, learning_rate=0.1, beta_1=0.8, beta_2=0.95, clip_norm=4.0
         )
     config = TrainConfig(beta_1=0.8, beta_2=0.95, clip_norm=4.0)
-    for strategy, gradients in ((tf.distribute.MirroredStrategy(["CPU:0"]), one), (two_cpus(), two)):
-        found, slots, _ = steps(strategy, lambda v: Adam(v, config), [DENSE, ROWS], gradients)
-        for value, wanted in zip(
-            [*found, *slots["means"], *slots["squares"]], [dense, rows, *moments[0], *moments[1]], strict=True
-        ):
-            np.testing.assert_allclose(value, wanted, **checks.FEW)
+    for strategy, gradients in ((tf.distribute.MirroredStrategy(["CPU:0"]), on_one), (two_cpus(), on_two)):
+        updated, slots, _ = steps(strategy, lambda v: Adam(v, config), [DENSE, ROWS], gradients)
+        checks.assert_all_close(
+            [*updated, *slots["means"], *slots["squares"]], [dense, rows, *moments[0], *moments[1]], **checks.FEW
+        )
 
 
 # A Newton-Schulz step multiplies what is off before it by 3.4445 at most; a sum has 48 terms at most.
@@ -127,19 +127,19 @@ def test_an_orthogonal_matrix_has_the_singular_vectors_and_no_large_or_small_sin
     random = np.random.default_rng(0)
     left, _, right = np.linalg.svd(random.normal(size=shape), full_matrices=False)
     matrix = 30.0 * (left * np.geomspace(1.0, 0.01, min(shape))) @ right
-    found = optimizers.orthogonal(tf.constant(matrix, tf.float32)).numpy()
+    result = optimizers.orthogonal(tf.constant(matrix, tf.float32)).numpy()
     wanted = reference.orthogonal(matrix) if shape[0] <= shape[1] else reference.orthogonal(matrix.T).T
-    np.testing.assert_allclose(found, wanted, **ORTHOGONAL)
-    inner = left.T @ found @ right.T
+    np.testing.assert_allclose(result, wanted, **ORTHOGONAL)
+    inner = left.T @ result @ right.T
     np.testing.assert_allclose(inner, np.diag(np.diag(inner)), **ORTHOGONAL)
     assert np.all((np.diag(inner) > 0.6) & (np.diag(inner) < 1.3))
 
 
 def test_a_matrix_of_zeros_and_one_of_rank_one_stay_finite():
     assert not optimizers.orthogonal(tf.zeros((8, 16))).numpy().any()
-    found = optimizers.orthogonal(tf.ones((8, 16))).numpy()
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(found, found[0, 0], **ORTHOGONAL)
+    result = optimizers.orthogonal(tf.ones((8, 16))).numpy()
+    assert np.isfinite(result).all()
+    np.testing.assert_allclose(result, result[0, 0], **ORTHOGONAL)
 
 
 def muon_steps(strategy, matrix, replicas_gradients, weight_decay):
@@ -167,14 +167,15 @@ def test_muon_moves_blocks_of_matrices_by_its_own_rule_and_the_rest_by_adams(sha
         (dense,), moments = reference.lazy_adam_step(
             [dense], moments, [scale * gradients[1]], number, 0.1, beta_1=0.8, beta_2=0.95, clip_norm=np.inf
         )
-    one = zip(*(part.sum(1, keepdims=True) for part in parts), strict=True)
-    for strategy, steps in ((tf.distribute.MirroredStrategy(["CPU:0"]), one), (two_cpus(), zip(*parts, strict=True))):
-        found, slots = muon_steps(strategy, start, steps, weight_decay)
-        for found_block, wanted_block in zip(blocks(found[0]), wanted, strict=True):
-            np.testing.assert_allclose(found_block, wanted_block, **ORTHOGONAL)
-        for found_block, wanted_block in zip(blocks(slots["means"][0]), means, strict=True):
-            np.testing.assert_allclose(found_block, wanted_block, **checks.FEW)
-        np.testing.assert_allclose(found[1], dense, **checks.FEW)
+    on_one = zip(*(part.sum(1, keepdims=True) for part in parts), strict=True)
+    for strategy, steps in (
+        (tf.distribute.MirroredStrategy(["CPU:0"]), on_one),
+        (two_cpus(), zip(*parts, strict=True)),
+    ):
+        updated, slots = muon_steps(strategy, start, steps, weight_decay)
+        checks.assert_all_close(blocks(updated[0]), wanted, **ORTHOGONAL)
+        checks.assert_all_close(blocks(slots["means"][0]), means, **checks.FEW)
+        np.testing.assert_allclose(updated[1], dense, **checks.FEW)
         assert slots["squares"][0].shape == () and slots["squares"][1].shape == (2,)
 
 
@@ -183,7 +184,7 @@ def test_a_matrix_of_one_block_and_a_vector_move_as_with_keras_muon(shape):
     random = np.random.default_rng(0)
     start, gradients = random.normal(size=shape), random.normal(size=(3, *shape))
     vectors = random.normal(size=(3, 2))
-    found, _ = muon_steps(
+    updated, _ = muon_steps(
         tf.distribute.MirroredStrategy(["CPU:0"]),
         start,
         list(zip(gradients[:, None], vectors[:, None], strict=True)),
@@ -196,9 +197,9 @@ def test_a_matrix_of_one_block_and_a_vector_move_as_with_keras_muon(shape):
     optimizer.build(wanted)
     for matrix, vector in zip(gradients, vectors, strict=True):
         scale = min(1.0, 4.0 / np.sqrt(np.sum(matrix**2) + np.sum(vector**2)))
-        optimizer.apply([tf.constant(scale * one, tf.float32) for one in (matrix, vector)])
-    np.testing.assert_allclose(found[0], wanted[0].numpy(), **ORTHOGONAL)
-    np.testing.assert_allclose(found[1], wanted[1].numpy(), **checks.FEW)
+        optimizer.apply([tf.constant(scale * gradient, tf.float32) for gradient in (matrix, vector)])
+    np.testing.assert_allclose(updated[0], wanted[0].numpy(), **ORTHOGONAL)
+    np.testing.assert_allclose(updated[1], wanted[1].numpy(), **checks.FEW)
 
 
 @pytest.mark.parametrize("projection", [8, 16])  # with and without a projection of the token vector

@@ -44,11 +44,11 @@ def test_the_same_number_of_streams_goes_on_where_it_was_on_any_number_of_replic
 @pytest.mark.parametrize("replicas", [1, 3])
 def test_another_number_of_streams_starts_over_at_the_next_sentence_and_says_so(caplog, replicas):
     with caplog.at_level(logging.WARNING, "elmo_tf"):
-        found = resumed(PROGRESS, replicas)
-    assert found.states is None
-    assert found.position == Position(1, 7, (None,) * (2 * replicas))
+        progress = resumed(PROGRESS, replicas)
+    assert progress.states is None
+    assert progress.position == Position(1, 7, (None,) * (2 * replicas))
     # Ten steps of four streams of five tokens are two epochs of a hundred.
-    assert (found.step, found.offset_step, found.epoch_offset) == (10, 10, 2.0)
+    assert (progress.step, progress.offset_step, progress.epoch_offset) == (10, 10, 2.0)
     (line,) = caplog.text.splitlines()
     assert line.endswith(
         f"the checkpoint has 4 streams, and there are {2 * replicas} now: they start over, with zero states, after "
@@ -58,9 +58,9 @@ def test_another_number_of_streams_starts_over_at_the_next_sentence_and_says_so(
 
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_epochs_are_counted_by_the_steps_that_were_made_when_their_length_changes(replicas):
-    found = resumed(PROGRESS, replicas, unroll_steps=11)
-    assert (found.offset_step, found.epoch_offset) == (10, 2.0)
-    assert (found.states is None) == (replicas != 2)
+    progress = resumed(PROGRESS, replicas, unroll_steps=11)
+    assert (progress.offset_step, progress.epoch_offset) == (10, 2.0)
+    assert (progress.states is None) == (replicas != 2)
     # The recipe says 5, but the checkpoint was made with 8: a run that saved nothing may have changed the recipe.
     stored = replace(PROGRESS, unroll_steps=8)
     assert resumed(stored, replicas, unroll_steps=11).epoch_offset == 3.2
@@ -90,15 +90,15 @@ def test_another_batch_on_as_many_replicas_is_refused():
 def test_a_run_of_two_replicas_goes_on_with_one_that_has_all_their_streams_as_if_it_always_had(
     records, tmp_path, caplog
 ):
-    """Nothing random, so that the replicas' draws do not matter; it evaluates in other streams, and says so."""
+    """Nothing is random, so that the replicas' draws do not matter. The second run evaluates in other streams."""
     exact = {"num_sampled": 0, "dropout_rate": 0.0, "checkpoint_steps": 3, "eval_tokens": 20}
-    one, two = with_train(batch_size=4, **exact), with_train(batch_size=2, **exact)
+    on_one, on_two = with_train(batch_size=4, **exact), with_train(batch_size=2, **exact)
     path = tmp_path / "w"
-    loop.train(two, records.path, path, records.path, steps=4, strategy=two_cpus())
+    loop.train(on_two, records.path, path, records.path, steps=4, strategy=two_cpus())
     assert "earlier evaluations" not in caplog.text
-    loop.train(one, records.path, path, records.path, steps=8)
+    loop.train(on_one, records.path, path, records.path, steps=8)
     assert "start over" not in caplog.text
     assert "warning: earlier evaluations used another held-out text, another part of it, or another" in caplog.text
-    alone = loop.train(one, records.path, tmp_path / "alone", steps=8)
-    found, expected = ([list(line.values()) for line in losses(folder)] for folder in (path, alone.path))
-    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
+    alone = loop.train(on_one, records.path, tmp_path / "alone", steps=8)
+    values, expected = ([list(line.values()) for line in losses(folder)] for folder in (path, alone.path))
+    np.testing.assert_allclose(values, expected, **checks.TOLERANCE)

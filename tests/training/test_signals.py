@@ -19,16 +19,11 @@ def test_the_first_signal_is_a_request_and_the_second_one_interrupts(capfd):
     assert capfd.readouterr().err == f"\n{said}\n"
 
 
-def test_the_second_sigterm_interrupts_as_well():
-    with pytest.raises(KeyboardInterrupt), signals.Interrupt():
-        os.kill(os.getpid(), signal.SIGTERM)
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-
-
-def test_sigterm_interrupts_a_block_that_is_terminable():
-    with pytest.raises(KeyboardInterrupt), signals.terminable():
-        os.kill(os.getpid(), signal.SIGTERM)
+@pytest.mark.parametrize(("block", "count"), [(signals.Interrupt, 2), (signals.terminable, 1)])
+def test_the_second_sigterm_interrupts_training_and_the_first_one_a_wait(block, count):
+    with pytest.raises(KeyboardInterrupt), block():
+        for _ in range(count):
+            os.kill(os.getpid(), signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 

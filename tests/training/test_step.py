@@ -1,4 +1,4 @@
-"""A training step: what it computes, and that replicas share it as they should."""
+"""A training step: what it computes, how replicas share it, and its learning rate."""
 
 import dataclasses
 
@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf.config import TrainConfig
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.records.windows import Windows
 from elmo_tf.training import step as step_lib
-from elmo_tf.training.step import Trainer
+from elmo_tf.training.step import Trainer, learning_rate
 from tests import checks, float64
 from tests.helpers import MICRO, MICRO_CONFIG, char_ids_of, slow, two_cpus
 
@@ -42,27 +43,26 @@ def test_two_replicas_of_half_the_batch_do_what_one_does_with_the_whole(records)
     whole, halves = trainer(records, EXACT), trainer(records, dataclasses.replace(EXACT, batch_size=2), two_cpus())
     data = windows(records, 4)
     np.testing.assert_allclose(run(halves, data), run(whole, data), **checks.TOLERANCE)
-    made = [[v.numpy() for v in one.variables] + tf.nest.flatten(one.gathered_states()) for one in (halves, whole)]
-    for value, expected in zip(*made, strict=True):
-        np.testing.assert_allclose(value, expected, **checks.TOLERANCE)
+    made = [[v.numpy() for v in part.variables] + tf.nest.flatten(part.gathered_states()) for part in (halves, whole)]
+    checks.assert_all_close(*made, **checks.TOLERANCE)
 
 
 def test_losses_are_the_references_and_the_state_is_carried_from_window_to_window(records):
-    made = trainer(records, dataclasses.replace(EXACT, learning_rate=1e-30))  # the weights stay what they are
+    made = trainer(records, dataclasses.replace(EXACT, learning_rate=1e-30))  # leaves the weights as they are
     data = windows(records, 4, count=3)
-    found = np.array(run(made, data))[:, :2]
+    losses = np.array(run(made, data))[:, :2]
     weights = float64.weights_of(made.bilm)
     for number, direction in enumerate(("forward", "backward")):
         ids = np.concatenate([char_ids_of(window, direction) for window in data], axis=1)
         targets = np.concatenate([getattr(window, f"{direction}_targets") for window in data], axis=1)
         streams = [float64.direction_losses(weights, MICRO, number, *row) for row in zip(ids, targets, strict=True)]
         means = np.reshape(streams, (4, 3, EXACT.unroll_steps)).mean(axis=(0, 2))
-        np.testing.assert_allclose(found[:, number], means, **checks.TOLERANCE)
+        np.testing.assert_allclose(losses[:, number], means, **checks.TOLERANCE)
 
 
 @pytest.mark.slow
 def test_the_same_number_draws_the_same_and_another_draws_anew(records):
-    # The weights stay what they are.
+    # This learning rate leaves the weights as they are.
     made = trainer(records, dataclasses.replace(EXACT, num_sampled=4, dropout_rate=0.5, learning_rate=1e-30))
     window, losses = windows(records, 4)[0], []
     for number in (7, 7, 8):
@@ -81,10 +81,10 @@ def test_a_step_is_traced_once_and_reads_no_more_of_the_softmax_than_it_uses(rec
     seed = tf.constant([config.seed, 0], tf.int32)
     graph = made._run.get_concrete_function(made._distribute(data[0]), made.states, seed).graph
     graphs = [graph, *(getattr(function, "graph", None) for function in graph._functions.values())]
-    operations = [operation for one in graphs if one for operation in one.get_operations()]
-    read = {tuple(one.outputs[0].shape) for one in operations if one.type == "ReadVariableOp"}
+    operations = [operation for inner in filter(None, graphs) for operation in inner.get_operations()]
+    read = {tuple(read.outputs[0].shape) for read in operations if read.type == "ReadVariableOp"}
     dim, words = MICRO.lstm.projection_dim, len(records.vocabulary)
-    assert (2 * dim, 4 * MICRO.lstm.units) in read  # an LSTM's kernel: reads are seen here
+    assert (2 * dim, 4 * MICRO.lstm.units) in read  # the kernel of an LSTM: the graph shows reads
     assert not {(words, dim), (words,)} & read
 
 
@@ -95,7 +95,7 @@ def test_only_streams_whose_window_starts_with_a_sentence_start_from_the_zero_st
     seen = {True: [], False: []}
     for number, window in enumerate(windows(records, 8, 12)):
         states = step_lib._some_reset(ones, window, 0.5, tf.constant([0, number]))
-        for state in tf.nest.flatten(states):  # all layers of both directions alike
+        for state in tf.nest.flatten(states):  # all layers of both directions are reset alike
             np.testing.assert_array_equal(state, np.ones_like(state) * tf.nest.flatten(states)[0][:, :1])
         for row, tokens in enumerate(window.forward_token_ids):
             seen[bool(tokens[0] == 0)].append(float(tf.nest.flatten(states)[0][row, 0]))
@@ -104,5 +104,27 @@ def test_only_streams_whose_window_starts_with_a_sentence_start_from_the_zero_st
     made.set_states(ones)
     kept = trainer(records, dataclasses.replace(EXACT, batch_size=8))
     kept.set_states(ones)
-    window = windows(records, 8, 1)[0]  # all streams begin one
+    window = windows(records, 8, 1)[0]  # every stream begins a sentence
     assert step(made, window)[0] != step(kept, window)[0]
+
+
+def rates(last_step, **changes):
+    config = dataclasses.replace(TrainConfig(learning_rate=0.8), **changes)
+    return [learning_rate(config, step, last_step) for step in range(last_step)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, [0.8, 0.8, 0.8, 0.8]),  # the paper's schedule
+        ({"warmup_steps": 2}, [0.4, 0.8, 0.8, 0.8]),
+        ({"decay": "linear"}, [0.8, 0.6, 0.4, 0.2]),
+        ({"decay": "linear", "warmup_steps": 2}, [0.4, 0.8, 0.8, 0.4]),
+        ({"decay": "cosine"}, [0.8, 0.4 + 0.4 * 0.5**0.5, 0.4, 0.4 - 0.4 * 0.5**0.5]),
+        ({"decay": "inverse_sqrt"}, [0.8, 0.8 / 2**0.5, 0.8 / 3**0.5, 0.4]),
+        ({"decay": "inverse_sqrt", "warmup_steps": 2}, [0.4, 0.8, 0.8 * (2 / 3) ** 0.5, 0.8 / 2**0.5]),
+        ({"decay": "cosine", "warmup_steps": 8}, [0.1, 0.2, 0.3, 0.4]),
+    ],
+)
+def test_rates_are_warmed_up_and_decayed(changes, expected):
+    assert rates(4, **changes) == pytest.approx(expected)

@@ -1,4 +1,4 @@
-"""Two processes on one machine train together, and neither waits for the other for ever."""
+"""Two processes on one machine train together, and neither waits for the other forever."""
 
 import dataclasses
 import json
@@ -28,7 +28,7 @@ from tests.helpers import MICRO_CONFIG
 from tests.training import commands, local_cluster
 
 STEPS = 30
-ENDS_SECONDS = 60  # within which the others end when one has died
+ENDS_SECONDS = 60  # the others end within this time when one has died
 # Nothing random, so that the replicas' draws do not matter; half of the batch for each worker.
 EXACT = {"num_sampled": 0, "dropout_rate": 0.0, "log_steps": 2, "checkpoint_steps": 6, "eval_tokens": 40}
 
@@ -53,11 +53,11 @@ def assert_losses_of_one_process(workdir, replicas: int, records, folder, steps:
     """Asserts that a run of some replicas has the losses of a process with the whole batch, trained in `folder`."""
     train = dataclasses.replace(MICRO_CONFIG.train, **EXACT, batch_size=replicas * MICRO_CONFIG.train.batch_size)
     alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, folder, steps=steps)
-    found, expected = (
+    losses, expected = (
         [list(line.values()) for line in commands.losses(path)[:steps]] for path in (workdir, alone.path)
     )
-    assert [line[0] for line in found] == list(range(1, steps + 1))
-    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
+    assert [line[0] for line in losses] == list(range(1, steps + 1))
+    np.testing.assert_allclose(losses, expected, **checks.TOLERANCE)
     with np.load(checkpoints.latest(open_workdir(workdir)) / "states.npz") as states:
         assert {len(values) for values in states.values()} == {replicas * MICRO_CONFIG.train.batch_size}
 
@@ -88,9 +88,9 @@ class Pair:
 
     def errors(self) -> list[str]:
         """Returns the only error line of each log."""
-        found = list(map(errors, self.logs))
-        assert [len(lines) for lines in found] == [1, 1], self.logs
-        return [lines[0] for lines in found]
+        by_worker = list(map(errors, self.logs))
+        assert [len(lines) for lines in by_worker] == [1, 1], self.logs
+        return [lines[0] for lines in by_worker]
 
     def wait_until(self, condition) -> None:
         commands.wait_until(condition, self.started, self._logs)
@@ -144,7 +144,7 @@ def test_when_one_ends_the_other_says_so_and_started_again_both_resume_and_stop_
     assert killed == [1, -9]
     assert_another_ended(log, 0)
     assert f"training: step {reached} to" in logs[0]
-    assert "tokens/s" not in logs[1] and "training: step" not in logs[1]  # only the first logs
+    assert "tokens/s" not in logs[1] and "training: step" not in logs[1]  # only the chief logs
     assert "worker 1 of 2: waiting for the others" in logs[1]
     assert stopped == [130, 130]
     last = commands.losses(workdir.path)[-1]["step"]
@@ -176,8 +176,8 @@ def test_two_workers_evaluate_a_part_save_by_the_clock_and_compute_diagnostics(r
         assert pair.statuses() == [0, 0], pair.logs
     workdir = open_workdir(pair.workdir)
     assert checkpoints.steps(workdir) == [4, 5, 8, 10, 11]
-    found = metrics_file.evaluations(workdir.metrics)
-    assert [one.step for one in found if not one.whole] == [5, 10, 11]
+    evaluations = metrics_file.evaluations(workdir.metrics)
+    assert [evaluation.step for evaluation in evaluations if not evaluation.whole] == [5, 10, 11]
     assert ["the evaluation took" in log for log in pair.logs] == [True, False]
 
 
@@ -218,7 +218,7 @@ def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(record
         (pair.workdir / "checkpoints").write_text("not a folder")
         pair.wait_for_steps(6)
         pair.started[1].terminate()
-        # Each stop is at a step whose checkpoint has failed.
+        # Both stop at a step whose checkpoint has failed.
         assert pair.statuses() == [1, 1], pair.logs
     chief, other = pair.errors()
     assert "cannot be written" in chief and "there is none" in chief
@@ -333,19 +333,19 @@ def test_a_cluster_is_not_joined_once_tensorflow_has_computed_something(monkeypa
 
 
 @pytest.mark.parametrize(
-    ("cluster", "task", "place"),
+    ("cluster", "task", "index_and_count"),
     [
         ({"worker": ["a:1", "b:1"]}, ("worker", 1), (1, 2)),
         ({"chief": ["c:1"], "worker": ["a:1", "b:1"]}, ("chief", 0), (0, 3)),
         ({"chief": ["c:1"], "worker": ["a:1", "b:1"]}, ("worker", 1), (2, 3)),
     ],
 )
-def test_a_chief_is_the_first_and_workers_come_after_it(cluster, task, place):
+def test_a_chief_is_the_first_and_workers_come_after_it(cluster, task, index_and_count):
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
         tf.train.ClusterSpec(cluster), task_type=task[0], task_id=task[1]
     )
     index, addresses = workers._own_index(resolver)
-    assert (index, len(addresses), addresses[index]) == (*place, cluster[task[0]][task[1]])
+    assert (index, len(addresses), addresses[index]) == (*index_and_count, cluster[task[0]][task[1]])
 
 
 def test_workers_that_do_not_start_or_cannot_listen_are_named(monkeypatch, caplog):
@@ -362,12 +362,12 @@ def test_workers_that_do_not_start_or_cannot_listen_are_named(monkeypatch, caplo
 
 
 def test_workers_meet_only_once_all_are_there():
-    """The first two see each other, but wait for the third, which comes late."""
+    """The first two workers see each other, but wait for the third, which comes late."""
     sockets = [workers._listening(0) for _ in range(3)]
-    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
-    for one in sockets:
-        one.close()
-    threads = [threading.Thread(target=workers._meet, args=("me", one, addresses), daemon=True) for one in addresses]
+    addresses = [f"127.0.0.1:{listening.getsockname()[1]}" for listening in sockets]
+    for listening in sockets:
+        listening.close()
+    threads = [threading.Thread(target=workers._meet, args=("me", own, addresses), daemon=True) for own in addresses]
     servers = []
     for thread in threads[:2]:
         thread.start()
@@ -379,7 +379,7 @@ def test_workers_meet_only_once_all_are_there():
     while any(thread.is_alive() for thread in threads):
         assert time.monotonic() < deadline
         for thread, address in zip(threads, addresses, strict=True):
-            if not thread.is_alive() and address not in [one for one, _ in servers]:
+            if not thread.is_alive() and address not in dict(servers):
                 servers.append((address, workers._listening(int(address.rpartition(":")[2]))))
         time.sleep(0.02)
     for _, server in servers:
@@ -388,7 +388,7 @@ def test_workers_meet_only_once_all_are_there():
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_a_worker_that_waits_in_tensorflow(monkeypatch, number):
-    """The operation it waits in does not return."""
+    """The operation that the worker waits in does not return."""
     first = first_of_two()
     monkeypatch.setattr(first, "gathered", lambda _: threading.Event().wait())
     threading.Timer(0.5, os.kill, [os.getpid(), number]).start()
