@@ -14,7 +14,7 @@ from elmo_tf import cli, sources
 from elmo_tf.errors import InputError
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.published import fetching, models
+from elmo_tf.published import models
 from elmo_tf.published import weights as published_weights
 from elmo_tf.savedmodel import checksums
 from tests import checks
@@ -49,8 +49,8 @@ def test_a_source_of_any_kind_says_what_its_model_computes(of_all_kinds, kind):
     every = network(batch_char_ids([[word.encode() for word in words] for words in SENTENCES]))[0].numpy()
     average = elmo_tf.ELMo(of_all_kinds[kind], mix="average")(SENTENCES).numpy()
     assert every.shape[1::2] == (source.num_layers, source.dim)
-    found = zip(elmo.encode(SENTENCES, "all"), elmo.encode(SENTENCES, "average"), SENTENCES, strict=True)
-    for row, (layers, mean, words) in enumerate(found):
+    encoded = zip(elmo.encode(SENTENCES, "all"), elmo.encode(SENTENCES, "average"), SENTENCES, strict=True)
+    for row, (layers, mean, words) in enumerate(encoded):
         np.testing.assert_allclose(layers.vectors, every[row, :, : len(words)], **checks.TOLERANCE)
         np.testing.assert_allclose(elmo.encode([words], "all")[0].vectors, layers.vectors, **checks.TOLERANCE)
         np.testing.assert_allclose(mean.vectors, average[row, : len(words)], **checks.TOLERANCE)
@@ -63,10 +63,10 @@ def test_bfloat16_products_change_vectors_by_their_rounding(of_all_kinds, bfloat
         elmo_tf.load(of_all_kinds["files"], precision=precision).encode(SENTENCES, "all")
         for precision in ("float32", "bfloat16")
     )
-    for one, other in zip(exact, rounded, strict=True):
-        largest = np.abs(one.vectors).max()
+    for sentence, near in zip(exact, rounded, strict=True):
+        largest = np.abs(sentence.vectors).max()
         # A layer is at most eight products deep; each rounds two factors and its result to 8 bits.
-        assert 0 < np.abs(one.vectors - other.vectors).max() <= 8 * 3 * 2.0**-9 * largest
+        assert 0 < np.abs(sentence.vectors - near.vectors).max() <= 8 * 3 * 2.0**-9 * largest
 
 
 def test_bfloat16_products_are_refused_where_they_would_be_slow_or_are_not_in_the_graph(of_all_kinds, bfloat16_cpu):
@@ -80,34 +80,27 @@ def test_bfloat16_products_are_refused_where_they_would_be_slow_or_are_not_in_th
 
 
 def test_a_checksum_is_the_same_until_the_model_changes(of_all_kinds, tmp_path):
-    found = {kind: sources.find(source).sha256() for kind, source in of_all_kinds.items()}
-    assert found == {kind: sources.find(source).sha256() for kind, source in of_all_kinds.items()}
-    assert found["version"] == found["model"]
-    assert found["files"] == found["pair"]
-    assert len(set(found.values())) == 4
+    digests = {kind: sources.find(source).sha256() for kind, source in of_all_kinds.items()}
+    assert digests == {kind: sources.find(source).sha256() for kind, source in of_all_kinds.items()}
+    assert digests["version"] == digests["model"]
+    assert digests["files"] == digests["pair"]
+    assert len(set(digests.values())) == 4
     changed = shutil.copytree(of_all_kinds["files"], tmp_path / "changed")
     with h5py.File(changed / models.WEIGHTS_FILE, "a") as file:
         file["CNN_proj/b_proj"][0] += 1
-    assert sources.find(changed).sha256() != found["files"]
+    assert sources.find(changed).sha256() != digests["files"]
     copy = shutil.copytree(of_all_kinds["version"], tmp_path / "version")
     for name, counts in (("assets/config.json", False), ("saved_model.pb", True)):
         (copy / name).write_bytes((copy / name).read_bytes() + b"\n")
         with pytest.raises(InputError, match=f"{name}: damaged: "):
             sources.SavedModel(str(copy), MICRO).sha256()
         checksums.write(copy)
-        assert (sources.SavedModel(str(copy), MICRO).sha256() != found["version"]) == counts
+        assert (sources.SavedModel(str(copy), MICRO).sha256() != digests["version"]) == counts
 
 
 def test_a_network_to_train_is_one_with_variables_to_train(of_all_kinds):
     for source in (of_all_kinds["version"], of_all_kinds["workdir"], MICRO, BiLM(MICRO), PackedBiLM(MICRO)):
         assert isinstance(sources.network(source, trainable=True), BiLM)
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch) -> pathlib.Path:
-    """An empty folder for fetched models."""
-    monkeypatch.setenv(fetching.HOME_VARIABLE, str(tmp_path / "home"))
-    return tmp_path / "home"
 
 
 @pytest.mark.slow

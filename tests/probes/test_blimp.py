@@ -15,7 +15,7 @@ PAIRS = [
     ("the dog barked.", "the dog sat.", "verbs", "s-selection"),
     ("a cat sat.", "sat a cat.", "order", "word_order"),
     ("a cat sat.", "a cat sat.", "order", "word_order"),  # a tie
-    ("the zebra sat.", "the gnu sat.", "unknown", "word_order"),  # the same to the softmax
+    ("the zebra sat.", "the gnu sat.", "unknown", "word_order"),  # the softmax sees the same unknown word
 ]
 
 
@@ -31,7 +31,7 @@ def data(tmp_path):
 def test_accuracies_are_those_of_the_scores_by_paradigm_and_by_term(workdir, data, tmp_path, capsys):
     arguments = ["--model", os.fspath(workdir), "--data", str(data), "--output", str(tmp_path / "out")]
     assert cli.main(["probe", "blimp", *arguments]) == 0
-    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    results = json.loads(capsys.readouterr().out.splitlines()[-1])
     model = elmo_tf.load(workdir)
 
     def wins(measure) -> list[float]:
@@ -46,12 +46,12 @@ def test_accuracies_are_those_of_the_scores_by_paradigm_and_by_term(workdir, dat
         expected = wins(measure)
         order = (expected[1] + expected[2]) / 2
         assert expected[2] == 0.5
-        assert found["paradigms"]["order"][name] == order
-        assert found["scores"]["word_order"][name] == pytest.approx((order + expected[3]) / 2)
-        assert found["scores"]["all"][name] == pytest.approx((expected[0] + order + expected[3]) / 3)
-    assert (found["pairs"], found["num_paradigms"], found["ties"]) == (4, 3, 1)
-    assert set(found["scores"]) == {"all", "argument_structure", "word_order"}
-    assert found["pairs_that_differ_in_unknown_words_alone"] == 2
+        assert results["paradigms"]["order"][name] == order
+        assert results["scores"]["word_order"][name] == pytest.approx((order + expected[3]) / 2)
+        assert results["scores"]["all"][name] == pytest.approx((expected[0] + order + expected[3]) / 3)
+    assert (results["pairs"], results["num_paradigms"], results["ties"]) == (4, 3, 1)
+    assert set(results["scores"]) == {"all", "argument_structure", "word_order"}
+    assert results["pairs_that_differ_in_unknown_words_alone"] == 2
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"blimp.json", "blimp.png", "blimp.txt"}
 
 

@@ -42,29 +42,29 @@ def test_surprisal_is_that_of_score_in_bits(page, workdir):
 def test_the_likeliest_words_given_both_sides_are_those_of_fill(page, workdir):
     filled = elmo_tf.load(workdir).fill("a dog [MASK]", top=5)
     numbers = page["likeliest"][1][2][2]
-    assert [page["words"][number] for number in numbers] == [one.token for one in filled]
+    assert [page["words"][number] for number in numbers] == [word.token for word in filled]
 
 
 def test_surprisal_given_both_sides_is_a_probability_of_fill(page, workdir):
     """Up to the probability of unknown words, which `fill` does not count."""
-    (sat,) = (one for one in elmo_tf.load(workdir).fill("a dog [MASK]", top=100) if one.token == "sat")
+    (sat,) = (word for word in elmo_tf.load(workdir).fill("a dog [MASK]", top=100) if word.token == "sat")
     assert page["bits"][1][2][2] == pytest.approx(-math.log2(sat.score), abs=0.5)
 
 
 def test_points_of_three_uses_have_the_distances_of_their_vectors(page, workdir):
     encoded = elmo_tf.load(workdir).encode(TEXTS, layers="all")
     assert page["uses"] == [(0, 2), (1, 2), (2, 3)]
-    vectors = np.stack([encoded[n].vectors[:, place] for n, place in page["uses"]], 1)
+    vectors = np.stack([encoded[n].vectors[:, position] for n, position in page["uses"]], 1)
     assert len(page["points"]) == len(vectors) == 3
     for layer, points in zip(vectors, np.array(page["points"]), strict=True):
-        for one, other in itertools.combinations(range(3), 2):
-            distance = np.linalg.norm(layer[one] - layer[other])
-            assert np.linalg.norm(points[one] - points[other]) == pytest.approx(distance, abs=2e-4)
+        for first, second in itertools.combinations(range(3), 2):
+            distance = np.linalg.norm(layer[first] - layer[second])
+            assert np.linalg.norm(points[first] - points[second]) == pytest.approx(distance, abs=2e-4)
 
 
 def test_the_nearest_uses_come_first_and_never_include_the_use_itself(page, workdir):
     encoded = elmo_tf.load(workdir).encode(TEXTS, layers=2)
-    vectors = np.stack([encoded[n].vectors[place] for n, place in page["uses"]])
+    vectors = np.stack([encoded[n].vectors[position] for n, position in page["uses"]])
     vectors -= vectors.mean(0)
     for use, near in enumerate(page["nearest"][2]):
         cosines = {other: percent for other, percent in near}
@@ -76,7 +76,7 @@ def test_the_nearest_uses_come_first_and_never_include_the_use_itself(page, work
 
 
 def test_the_heat_map_has_the_cosine_of_each_pair_minus_the_mean_of_the_text(page, workdir):
-    encoded = [one.vectors for one in elmo_tf.load(workdir).encode(TEXTS, layers=1)]
+    encoded = [sentence.vectors for sentence in elmo_tf.load(workdir).encode(TEXTS, layers=1)]
     first, second, third = encoded[1] - np.concatenate(encoded).mean(0)
     pairs = [(first, second), (first, third), (second, third)]
     expected = [100 * a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairs]

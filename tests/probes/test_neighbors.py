@@ -65,16 +65,16 @@ def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(savedmo
     wanted = expected(savedmodel, layers, same_word)
     assert len(wanted) == (4 if same_word else 5)
     options = {"layers": layers, "same_word": same_word}
-    for found in (find(**options), find(bz2.compress(TEXT), "text.bz2", **options)):
-        assert [use[1:] for use in found] == [use[1:] for use in wanted]
-        similarities, others = ([use.similarity for use in uses] for uses in (found, wanted))
+    for results in (find(**options), find(bz2.compress(TEXT), "text.bz2", **options)):
+        assert [use[1:] for use in results] == [use[1:] for use in wanted]
+        similarities, others = ([use.similarity for use in uses] for uses in (results, wanted))
         np.testing.assert_allclose(similarities, others, **checks.TOLERANCE)
 
 
 def test_the_first_of_two_uses_in_the_sentence_counts(savedmodel, find):
     model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
     query, text = "bank on the bank", "on a wide river"
-    ((first, *_),), vectors = (model(strings=tf.constant([one]))["elmo"].numpy() for one in (query, text))
+    ((first, *_),), vectors = (model(strings=tf.constant([sentence]))["elmo"].numpy() for sentence in (query, text))
     (use,) = find(text.encode(), sentence=query)
     mean = vectors[0].mean(axis=0)
     best = max(cosine(vector - mean, first - mean) for vector in vectors[0])
@@ -124,47 +124,42 @@ def drawn_text(count: int, seed: int = 0) -> list[tuple[int, list[bytes], np.nda
     return lines
 
 
-def cosine(one: np.ndarray, other: np.ndarray) -> float:
-    one, other = one.astype(np.float64), other.astype(np.float64)
-    return float(one @ other / np.sqrt((one @ one) * (other @ other)))
+def cosine(first: np.ndarray, second: np.ndarray) -> float:
+    first, second = first.astype(np.float64), second.astype(np.float64)
+    return float(first @ second / np.sqrt((first @ first) * (second @ second)))
 
 
 @pytest.mark.parametrize("same_word", [False, True])
 @pytest.mark.parametrize("count", [1, 7, 500])
 def test_the_best_use_of_each_sentence_is_found_best_first(same_word, count):
     lines, target = drawn_text(200), np.array([1, -2, 0.5, 3], np.float32)
-    found = nearest_uses(TOKENS, target, lines, count, b"bank" if same_word else None)
+    uses = nearest_uses(TOKENS, target, lines, count, b"bank" if same_word else None)
     mean = np.concatenate([vectors for _, _, vectors in lines]).astype(np.float64).mean(axis=0)
     best = {}
     for number, words, vectors in lines:
-        places = [place for place, word in enumerate(words) if word == b"bank" or not same_word]
-        if places and tuple(words) not in best:
-            place = max(places, key=lambda place: cosine(vectors[place] - mean, target - mean))
-            best[tuple(words)] = (-cosine(vectors[place] - mean, target - mean), number, list(words), place)
+        positions = [position for position, word in enumerate(words) if word == b"bank" or not same_word]
+        if positions and tuple(words) not in best:
+            position = max(positions, key=lambda position: cosine(vectors[position] - mean, target - mean))
+            best[tuple(words)] = (-cosine(vectors[position] - mean, target - mean), number, list(words), position)
     expected = sorted(best.values())[:count]
-    assert [(use.line, [word.encode() for word in use.sentence], use.position) for use in found] == [
+    assert [(use.line, [word.encode() for word in use.sentence], use.position) for use in uses] == [
         use[1:] for use in expected
     ]
-    np.testing.assert_allclose([use.similarity for use in found], [-use[0] for use in expected], **checks.FEW)
+    np.testing.assert_allclose([use.similarity for use in uses], [-use[0] for use in expected], **checks.FEW)
 
 
 def test_the_querys_own_sentence_is_left_out_and_the_mean_itself_is_no_error():
-    one = np.ones((1, 4), np.float32)
-    lines = [
-        (0, TOKENS, np.zeros((8, 4), np.float32)),
-        (2, [b"a"], one),
-        (3, [b"b"], -one),
-        (4, [b"c"], 0 * one),
-    ]
-    found = nearest_uses(TOKENS, one[0], lines)
-    assert [(use.similarity, use.line) for use in found] == [(1, 2), (0, 4), (-1, 3)]
+    ones = np.ones((1, 4), np.float32)
+    lines = [(0, TOKENS, np.zeros((8, 4), np.float32)), (2, [b"a"], ones), (3, [b"b"], -ones), (4, [b"c"], 0 * ones)]
+    uses = nearest_uses(TOKENS, ones[0], lines)
+    assert [(use.similarity, use.line) for use in uses] == [(1, 2), (0, 4), (-1, 3)]
 
 
 def test_the_mean_is_of_the_start_of_a_long_text():
     vectors = np.array([[1, 0], [-1, 0]] * (neighbors.MEAN_TOKENS // 2), np.float32)
     lines = [(0, [b"a"] * len(vectors), vectors), (1, [b"b"], np.array([[0, 1e9]], np.float32))]
-    found = nearest_uses(TOKENS, np.array([0, 1], np.float32), iter(lines))
-    assert [(use.similarity, use.line) for use in found] == [(1, 1), (0, 0)]
+    uses = nearest_uses(TOKENS, np.array([0, 1], np.float32), iter(lines))
+    assert [(use.similarity, use.line) for use in uses] == [(1, 1), (0, 0)]
 
 
 def test_neighbors_prints_the_nearest_words_of_a_file_of_vectors_as_well(tmp_path, monkeypatch, capsys):
@@ -179,8 +174,8 @@ def test_neighbors_prints_the_nearest_words_of_a_file_of_vectors_as_well(tmp_pat
         " 0.500  3  to [play]",
     ]
     assert main([*command, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [name for name, _ in found["words"]] == ["game", "actor", "stone"]
-    assert found["uses"][0]["line"] == 3
+    output = json.loads(capsys.readouterr().out)
+    assert [name for name, _ in output["words"]] == ["game", "actor", "stone"]
+    assert output["uses"][0]["line"] == 3
     with pytest.raises(InputError, match=r"vectors.txt: it has no vector for 'absent'$"):
         neighbors.nearest_words(path, "absent")

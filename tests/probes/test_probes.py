@@ -17,7 +17,7 @@ from elmo_tf.probes import learned_weights, pos, vectors, wsd
 from tests.helpers import MICRO
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
-# The tag follows from the word before: no layer without context can tell.
+# The tag follows from the word before, so a layer without context cannot tell it.
 WORDS = ["one", "two", "six", "ten"]
 SENTENCES = [[WORDS[int(n)] for n in np.random.default_rng(seed).integers(4, size=6)] for seed in range(60)]
 
@@ -38,12 +38,12 @@ def conllu(sentences: list[Tagged]) -> str:
 def test_layers_of_spans_are_those_of_the_signature_in_the_order_asked_for(savedmodel):
     sentences = [["a", "bank", "lends"], [], ["the", "river", "bank", "naïve"], ["x"]]
     spans = [[(2, 3), (0, 2)], [], [(1, 4)], []]
-    found = vectors.embed(savedmodel.path, sentences, spans)
+    embedded = vectors.embed(savedmodel.path, sentences, spans)
     model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
     first, third = (model(strings=tf.constant([" ".join(sentences[n])]))["layers"][0].numpy() for n in (0, 2))
     expected = np.stack([first[:, 2], first[:, :2].mean(1), third[:, 1:4].mean(1)])
-    assert found.dtype == np.float16
-    np.testing.assert_allclose(found, expected, rtol=2**-10, atol=2**-10)
+    assert embedded.dtype == np.float16
+    np.testing.assert_allclose(embedded, expected, rtol=2**-10, atol=2**-10)
 
 
 def test_any_model_that_gives_layers_of_tokens_can_be_probed():
@@ -92,11 +92,11 @@ def test_the_most_frequent_tag_is_the_words_own_or_the_usual_one():
 def senses(text: str, document: str = "") -> SenseSentence:
     """Words between spaces; `word/3` is a use of sense 3."""
     tokens, uses = [], []
-    for place, word in enumerate(text.split()):
+    for position, word in enumerate(text.split()):
         form, _, sense = word.partition("/")
         tokens.append(form)
         if sense:
-            uses.append(Use(place, place + 1, f"{form}%1", f"{form}%1:0{sense}::"))
+            uses.append(Use(position, position + 1, f"{form}%1", f"{form}%1:0{sense}::"))
     return SenseSentence(document, tokens, uses)
 
 
@@ -105,7 +105,7 @@ TEST = ["the bank/1 lends", "river bank/2 here", "tree/3", "unseen/4"]
 
 
 def test_wsd_takes_the_nearest_average_and_the_baseline_the_most_frequent_sense(savedmodel):
-    results = wsd.probe(savedmodel.path, [senses(one) for one in TRAIN], [senses(one) for one in TEST])
+    results = wsd.probe(savedmodel.path, [senses(text) for text in TRAIN], [senses(text) for text in TEST])
     scores = {row.name: row.scores for row in results.rows}
     assert list(scores) == ["most frequent sense", "layer 0", "layer 1", "layer 2", "average", "average minus mean"]
     # Three answers for four uses, two of them right: precision 2/3, recall 1/2.
@@ -116,7 +116,9 @@ def test_wsd_takes_the_nearest_average_and_the_baseline_the_most_frequent_sense(
 
 def test_each_of_several_senses_is_right_and_first_senses_are_a_baseline(savedmodel):
     train, test = ([senses(text) for text in texts] for texts in (TRAIN, ["the bank/1 lends", "river bank/2 here"]))
-    either = [one._replace(uses=[use._replace(others=("bank%1:01::",)) for use in one.uses]) for one in test]
+    either = [
+        sentence._replace(uses=[use._replace(others=("bank%1:01::",)) for use in sentence.uses]) for sentence in test
+    ]
     first_senses = {"bank%1": "bank%1:02::"}
     for uses, most, first in ((test, 1 / 2, 1 / 2), (either, 1, 1 / 2)):
         results = wsd.probe(savedmodel.path, train, uses, first_senses)
@@ -129,24 +131,24 @@ def test_nearest_is_by_the_cosine_with_the_averages_of_the_lemmas_own_senses():
     answers = np.array(["a%1:1", "a%1:2", "b%1:1", "a%1:2"])
     own = {"a%1": ["a%1:1", "a%1:2"], "b%1": ["b%1:1"]}
     test = np.array([[1.0, 0.9], [0.1, 0.2], [-1, -1], [1, 1]], np.float32)
-    found = wsd._nearest([train, test], answers, ["a%1", "a%1", "b%1", "c%1"], own)
-    assert found.tolist() == ["a%1:1", "a%1:2", "b%1:1", ""]
+    chosen = wsd._nearest([train, test], answers, ["a%1", "a%1", "b%1", "c%1"], own)
+    assert chosen.tolist() == ["a%1:1", "a%1:2", "b%1:1", ""]
 
 
 def test_of_senses_as_near_the_most_frequent_is_taken():
     vectors = np.random.default_rng(0).normal(size=(40, 64)).astype(np.float16).astype(np.float32)
-    # As of one form without context: equal except for rounding.
+    # Without context, uses of one form have equal vectors except for rounding.
     for vector in vectors:
         train = np.repeat(vector[None], 12, 0)
         answers = np.array(["a%1:2"] * 7 + ["a%1:1"] * 5)
-        found = wsd._nearest([train, vector[None]], answers, ["a%1"], {"a%1": ["a%1:2", "a%1:1"]})
-        assert found.tolist() == ["a%1:2"]
+        chosen = wsd._nearest([train, vector[None]], answers, ["a%1"], {"a%1": ["a%1:2", "a%1:1"]})
+        assert chosen.tolist() == ["a%1:2"]
 
 
 def test_every_fifth_document_is_held_out():
     sentences = [senses("a/1", f"d{number // 2}") for number in range(22)]
     train, test = wsd.split(sentences)
-    assert [one.document for one in test] == ["d4", "d4", "d9", "d9"]
+    assert [sentence.document for sentence in test] == ["d4", "d4", "d9", "d9"]
     assert len(train) == 18
     with pytest.raises(InputError, match=r"^train: expected at least 5 documents, .* found 4$"):
         wsd.split(sentences[:8])
@@ -202,16 +204,6 @@ def test_projector_takes_every_use_in_a_text_each_sentence_once(savedmodel, tmp_
     assert not (tmp_path / "other").exists()
 
 
-def test_one_tag_alone_is_refused():
-    with pytest.raises(InputError, match=r"^train: expected at least two different tags, found \['X'\]"):
-        pos.probe("a model that is not read", [Tagged(["a"], ["X"])], [])
-
-
-def test_uses_without_senses_are_refused():
-    with pytest.raises(InputError, match=r"^test: it has no words with senses$"):
-        wsd.probe("a model that is not read", [senses("a/1")], [senses("a")])
-
-
 def saved(path, *layers: elmo_tf.ELMo) -> None:
     """Saves a model in which each layer is a submodel, unless there is only one."""
     inputs = keras.Input((None,), dtype="string")
@@ -232,9 +224,9 @@ def test_weights_plot_reads_every_mix_of_saved_models(tmp_path, capsys):
     command = ["weights-plot", "--model", str(tmp_path / "ner.keras"), "--model", str(tmp_path / "one.keras")]
     assert cli.main([*command, "--output", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
-    found = json.loads(capsys.readouterr().out.splitlines()[-1])
-    np.testing.assert_allclose(found[0].pop("weights"), [0.6652, 0.2447, 0.09], atol=1e-4)
-    assert found == [
+    rows = json.loads(capsys.readouterr().out.splitlines()[-1])
+    np.testing.assert_allclose(rows[0].pop("weights"), [0.6652, 0.2447, 0.09], atol=1e-4)
+    assert rows == [
         {"name": "ner input", "gamma": 1},
         {"name": "ner output", "weights": [0.3333] * 3, "gamma": 2.5},
         {"name": "one", "weights": [0, 1, 0], "gamma": 1},
@@ -246,9 +238,9 @@ def test_mixes_of_files_and_layers_of_one_name_get_different_names(tmp_path):
     for gamma, layer in zip((5.0, 6.0), towers, strict=True):
         layer.mixes[0].gamma.assign(gamma)
     saved(tmp_path / "two.keras", *towers)
-    found = learned_weights.read(tmp_path / "two.keras")
-    assert [mix.gamma for mix in found] == [5.0, 6.0]
-    assert len({mix.name for mix in found}) == 2
+    mixes = learned_weights.read(tmp_path / "two.keras")
+    assert [mix.gamma for mix in mixes] == [5.0, 6.0]
+    assert len({mix.name for mix in mixes}) == 2
     paths = [tmp_path / folder / "ner_0.keras" for folder in ("wnut", "wikigold")]
     for path in paths:
         saved(path, elmo_tf.ELMo(MICRO))
@@ -268,8 +260,20 @@ def test_files_without_mixes_are_refused(tmp_path):
             learned_weights.read(tmp_path / f"{name}.keras")
 
 
-def test_a_plot_that_cannot_be_drawn_is_refused(tmp_path):
-    mixes = [learned_weights.Mix("a", [0.5, 0.5], 1.0), learned_weights.Mix("b", [1.0], 1.0)]
-    with pytest.raises(InputError, match=r"^mixes: expected equal numbers of layers, found \[1, 2\]"):
-        learned_weights.plot(mixes, tmp_path / "plot.png")
-    assert not (tmp_path / "plot.png").exists()
+MIXES = [learned_weights.Mix("a", [0.5, 0.5], 1.0), learned_weights.Mix("b", [1.0], 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "message"),
+    [
+        (pos.probe, ([Tagged(["a"], ["X"])], []), r"train: expected at least two different tags, found \['X'\]"),
+        (wsd.probe, ([senses("a/1")], [senses("a")]), "test: it has no words with senses$"),
+        (learned_weights.plot, (MIXES,), r"mixes: expected equal numbers of layers, found \[1, 2\]"),
+    ],
+)
+def test_what_cannot_be_probed_or_drawn_is_refused(tmp_path, call, arguments, message):
+    path = tmp_path / "neither a model nor a plot"
+    given = (*arguments, path) if call is learned_weights.plot else (path, *arguments)
+    with pytest.raises(InputError, match=f"^{message}"):
+        call(*given)
+    assert not path.exists()

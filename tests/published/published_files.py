@@ -73,7 +73,7 @@ def draw_hdf5(values: dict) -> dict[str, np.ndarray]:
 
 def reference_weights(arrays: dict[str, np.ndarray], softmax: tuple | None = None) -> dict[str, np.ndarray]:
     """Returns the weights by our names, float64, from arrays under HDF5 names."""
-    found = {} if softmax is None else {"softmax/kernel": softmax[0], "softmax/bias": softmax[1]}
+    weights = {} if softmax is None else {"softmax/kernel": softmax[0], "softmax/bias": softmax[1]}
     for theirs, array in arrays.items():
         name = theirs
         for pattern, ours in (
@@ -94,8 +94,8 @@ def reference_weights(arrays: dict[str, np.ndarray], softmax: tuple | None = Non
             ("W_P_0$", "projection_kernel"),
         ):
             name = re.sub(pattern, ours, name)
-        found[name] = array.astype(np.float64)[0] if theirs.startswith("CNN/W_cnn_") else array.astype(np.float64)
-    return found
+        weights[name] = array.astype(np.float64)[0] if theirs.startswith("CNN/W_cnn_") else array.astype(np.float64)
+    return weights
 
 
 def write_pair(folder: pathlib.Path, values: dict, arrays: dict[str, np.ndarray]) -> tuple[pathlib.Path, pathlib.Path]:
@@ -110,10 +110,10 @@ def write_pair(folder: pathlib.Path, values: dict, arrays: dict[str, np.ndarray]
 
 def read_hdf5(path: str | os.PathLike) -> dict[str, np.ndarray]:
     """Returns every dataset of a file."""
-    found = {}
+    arrays = {}
     with h5py.File(path) as file:
-        file.visititems(lambda name, item: found.update({name: item[()]} if isinstance(item, h5py.Dataset) else {}))
-    return found
+        file.visititems(lambda name, item: arrays.update({name: item[()]} if isinstance(item, h5py.Dataset) else {}))
+    return arrays
 
 
 def checkpoint_arrays(arrays: dict[str, np.ndarray], vocab_size: int, single: bool = False) -> dict[str, np.ndarray]:
@@ -126,19 +126,21 @@ def checkpoint_arrays(arrays: dict[str, np.ndarray], vocab_size: int, single: bo
     """
     cells = "rnn/lstm_cell" if single else "rnn/multi_rnn_cell/cell_{}/lstm_cell"
     random = np.random.default_rng(1)
-    found = {}
+    variables = {}
     for name, array in arrays.items():
         for layer in range(3):
             name = name.replace(f"RNN/MultiRNNCell/Cell{layer}/LSTMCell", cells.format(layer))  # noqa: PLW2901
         endings = (("/W_0", "/kernel"), ("/B", "/bias"), ("/W_P_0", "/projection/kernel"))
         for theirs, ours in endings if name.startswith("RNN") else ():
             name = name.removesuffix(theirs) + ours if name.endswith(theirs) else name  # noqa: PLW2901
-        found[f"lm/{name}"] = array
+        variables[f"lm/{name}"] = array
     width = next(len(array) // 2 for name, array in arrays.items() if name.endswith("LSTMCell/W_0"))
-    found["lm/softmax/W"] = random.normal(0, 0.4, (vocab_size, width)).astype(np.float32)
-    found["lm/softmax/b"] = random.normal(0, 0.4, vocab_size).astype(np.float32)
-    slots = {f"{name}/Adagrad": random.uniform(1, 2, array.shape).astype(np.float32) for name, array in found.items()}
-    return found | slots | {"global_step": np.float32(7), "train_perplexity": np.float32(0)}
+    variables["lm/softmax/W"] = random.normal(0, 0.4, (vocab_size, width)).astype(np.float32)
+    variables["lm/softmax/b"] = random.normal(0, 0.4, vocab_size).astype(np.float32)
+    slots = {
+        f"{name}/Adagrad": random.uniform(1, 2, array.shape).astype(np.float32) for name, array in variables.items()
+    }
+    return variables | slots | {"global_step": np.float32(7), "train_perplexity": np.float32(0)}
 
 
 def write_checkpoint(prefix: pathlib.Path, arrays: dict[str, np.ndarray]) -> pathlib.Path:

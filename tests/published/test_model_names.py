@@ -31,12 +31,6 @@ def pair(tmp_path_factory):
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch) -> pathlib.Path:
-    monkeypatch.setenv(fetching.HOME_VARIABLE, str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def server(pair, monkeypatch):
     """A server with the files of `small` at their paths, and a row of the table that has their size and checksum."""
     options, weights = pair
@@ -187,11 +181,11 @@ def test_a_model_is_fetched_once_by_one_of_two_and_a_cut_download_resumes(server
         while "waiting for" not in capsys.readouterr().err and time.monotonic() < until:
             time.sleep(0.01)
 
-    # Asked for its size, the options, the weights.
+    # The requests: the size of the options, the options, the weights.
     server.cuts, server.before_cut = [len(pair[0]), len(pair[0]), 1000], second_waits
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        found = [pool.submit(fetch) for _ in range(2)]
-        assert found[0].result() == found[1].result() == fetch()
+        futures = [pool.submit(fetch) for _ in range(2)]
+        assert futures[0].result() == futures[1].result() == fetch()
     assert [path.read_bytes() for path in fetch()] == pair
     assert server.ranges == [None, None, None, "bytes=1000-"]
     assert left_in(home) == ["small/options.json", "small/weights.hdf5"]
@@ -206,9 +200,9 @@ def test_a_folder_that_cannot_be_written_is_named_with_its_variable(server, home
 
 
 def test_files_that_are_here_are_used_without_writing_anything(server, home):
-    found = fetch()
+    files = fetch()
     (home / "small" / ".lock").unlink()
-    assert fetch() == found
+    assert fetch() == files
     assert not (home / "small" / ".lock").exists()
 
 

@@ -35,11 +35,11 @@ def layers_of(bilm, tokens):
     return bilm(ids[None])[0].numpy()[0]
 
 
-def assert_bits(found, expected):
-    assert found.keys() == expected.keys()
+def assert_bits(arrays, expected):
+    assert arrays.keys() == expected.keys()
     for name, array in expected.items():
-        assert (found[name].dtype, found[name].shape) == (np.float32, array.shape), name
-        assert found[name].tobytes() == array.tobytes(), name
+        assert (arrays[name].dtype, arrays[name].shape) == (np.float32, array.shape), name
+        assert arrays[name].tobytes() == array.tobytes(), name
 
 
 # Two architectures that differ in everything; the others with `make test-all`.

@@ -8,7 +8,6 @@ import os
 import pathlib
 import shutil
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -21,7 +20,8 @@ from elmo_tf.training import optimizer as optimizers
 from elmo_tf.workdir import checkpoint_files, checkpoints
 from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
-from tests.helpers import MICRO, MICRO_CONFIG
+from tests import checks
+from tests.helpers import MICRO, MICRO_CONFIG, flip
 from tests.training.test_loop import with_train
 
 FILES = ("manifest.json", "progress.json", "states.npz", "variables.data-00000-of-00001", "variables.index")
@@ -46,12 +46,10 @@ def names(workdir: Workdir) -> list[str]:
 
 
 def damage(path: pathlib.Path, how: str) -> None:
-    content = path.read_bytes()
     if how == "cut":
-        path.write_bytes(content[:-1])
+        path.write_bytes(path.read_bytes()[:-1])
     elif how == "flipped":
-        middle = len(content) // 2
-        path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+        flip(path)
     else:
         path.unlink()
 
@@ -71,8 +69,7 @@ def test_a_damaged_newest_checkpoint_is_named_and_the_one_before_is_used(copy, f
         assert checkpoints.load(copy, bilm).step == 4
     assert "step-00000006: the checkpoint is damaged: " in caplog.text
     assert "going back to the checkpoint before it" in caplog.text
-    for one, other in zip(bilm.trainable_variables, checkpoints.restore(copy, "4")[0].trainable_variables, strict=True):
-        np.testing.assert_array_equal(one, other)
+    checks.assert_all_close(bilm.trainable_variables, checkpoints.restore(copy, "4")[0].trainable_variables)
 
 
 @pytest.mark.slow
@@ -160,7 +157,7 @@ def test_a_checkpoint_that_is_removed_while_it_is_read_makes_way_for_the_next_on
 
     monkeypatch.setattr(checkpoint_files, "read", read)
     with caplog.at_level(logging.WARNING, "elmo_tf"):
-        assert checkpoints.load(copy, copy.new_bilm()).step == 6  # as its progress.json says
+        assert checkpoints.load(copy, copy.new_bilm()).step == 6  # the step in its progress.json
     assert caplog.text == ""
 
 
@@ -205,7 +202,7 @@ def test_what_is_renamed_is_on_the_disk_before(trained, tmp_path, monkeypatch):
     monkeypatch.setattr(
         checkpoint_files.staging, "sync", lambda path: (sync(path), events.append(pathlib.Path(path).name))
     )
-    monkeypatch.setattr(os, "replace", lambda one, two: (replace(one, two), events.append("replace")))
+    monkeypatch.setattr(os, "replace", lambda source, target: (replace(source, target), events.append("replace")))
     checkpoints.save(workdir, checkpoints.restore(trained)[0], None, Progress(step=7))
     saved = events[events.index("replace") :]
     assert saved == ["replace", "checkpoints"]
@@ -244,7 +241,6 @@ def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path, name):
     update()
     checkpoint_files.write(tmp_path / "checkpoint", taken)
     changed = [(old != new.numpy()).any() for old, new in zip(before, stored, strict=True)]
-    assert changed == [all(new is not one for one in unused) for new in stored]
+    assert changed == [all(new is not skipped for skipped in unused) for new in stored]
     assert checkpoint_files.read(tmp_path / "checkpoint", bilm, optimizer.slots).step == 7
-    for old, new in zip(before, stored, strict=True):
-        np.testing.assert_array_equal(new.numpy(), old)
+    checks.assert_all_close(stored, before)

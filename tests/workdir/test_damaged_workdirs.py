@@ -32,23 +32,23 @@ def test_a_workdir_stays_in_its_place_when_the_current_folder_changes(copy, reco
 
 @pytest.fixture
 def shared(copy):
-    """A workdir with other people's files and folders among its checkpoints; and what they contain."""
-    place = copy.path / "checkpoints"
+    """A workdir with other people's files and folders among its checkpoints."""
+    directory = copy.path / "checkpoints"
     for name in FOREIGN_FOLDERS:
-        (place / name).mkdir()
-        (place / name / "file").write_text(name)
+        (directory / name).mkdir()
+        (directory / name / "file").write_text(name)
     for name in FOREIGN_FILES:
-        (place / name).write_text(name)
-    (place / "linked").symlink_to(place / "step-00000003")
+        (directory / name).write_text(name)
+    (directory / "linked").symlink_to(directory / "step-00000003")
     return copy
 
 
 def foreign(workdir: Workdir) -> set[str]:
     """Returns what lies among the checkpoints with the contents it had at first, apart from checkpoints."""
-    place = workdir.path / "checkpoints"
-    same = {name for name in FOREIGN_FOLDERS if (place / name / "file").read_text() == name}
-    same |= {name for name in FOREIGN_FILES if (place / name).read_text() == name}
-    return same | {path.name for path in place.iterdir() if path.is_symlink()}
+    directory = workdir.path / "checkpoints"
+    same = {name for name in FOREIGN_FOLDERS if (directory / name / "file").read_text() == name}
+    same |= {name for name in FOREIGN_FILES if (directory / name).read_text() == name}
+    return same | {path.name for path in directory.iterdir() if path.is_symlink()}
 
 
 @pytest.mark.slow
@@ -174,30 +174,27 @@ def test_a_position_past_the_end_of_its_sentence_is_refused(copy, records):
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        (b"[]", "expected object, found a list of 0"),
-        (b'{"step": -1}', "expected step to be int >= 0, found -1"),
-    ],
+    ("line", "problem"),
+    [(b"[]", "expected object, found a list of 0"), (b'{"step": -1}', "expected step to be int >= 0, found -1")],
 )
-def test_a_damaged_line_of_metrics_jsonl_is_refused_by_number(copy, records, line, found):
+def test_a_damaged_line_of_metrics_jsonl_is_refused_by_number(copy, records, line, problem):
     lines = copy.metrics.read_bytes().splitlines()
     copy.metrics.write_bytes(b"\n".join([lines[0], line, *lines[1:]]) + b"\n")
-    with pytest.raises(InputError, match=f"^{copy.metrics}, line 2: {found}"):
+    with pytest.raises(InputError, match=f"^{copy.metrics}, line 2: {problem}"):
         loop.train(MICRO_CONFIG, records.path, copy.path, steps=4)
 
 
 @pytest.mark.parametrize(
-    ("values", "found"),
+    ("values", "problem"),
     [
         ({"step": 3, "heldout": "x"}, "no key perplexity"),
         ({"step": 3, "heldout": "x", "perplexity": -3}, "expected a perplexity of at least 0"),
     ],
 )
-def test_a_damaged_evaluation_is_refused_by_its_line(copy, values, found):
+def test_a_damaged_evaluation_is_refused_by_its_line(copy, values, problem):
     with copy.metrics.open("ab") as file:
         file.write(json.dumps(values).encode() + b"\n")
-    with pytest.raises(InputError, match=f"^{copy.metrics}, line 4: {found}"):
+    with pytest.raises(InputError, match=f"^{copy.metrics}, line 4: {problem}"):
         checkpoints.restore(copy, "best")[0]
 
 

@@ -1,7 +1,6 @@
 """Memory and disk space that are missing: warnings before the first step, errors in plain words."""
 
 import shutil
-import subprocess
 import types
 
 import numpy as np
@@ -16,6 +15,7 @@ from elmo_tf.training.checkpointing import Checkpointing
 from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir import checkpoint_files, checkpoints
+from tests.beam.common import small_disk
 from tests.helpers import MICRO_CONFIG
 
 
@@ -31,7 +31,7 @@ def test_the_size_of_a_checkpoint_is_known_before(workdir):
 
 @pytest.mark.parametrize(("there", "more"), [(0, 4), (5, 1)])
 def test_too_little_disk_space_is_a_warning(records, workdir, monkeypatch, caplog, there, more):
-    """Three are kept, and one more is there while it is written."""
+    """Three checkpoints are kept, and a fourth exists while it is written."""
     monkeypatch.setattr(checkpoints, "steps", lambda _: list(range(there)))
     checkpointing = Checkpointing(workdir, TrainState(trainer_of(workdir), records))
     for free in (more * checkpointing.num_bytes, more * checkpointing.num_bytes - 1):
@@ -48,22 +48,10 @@ def trainer_of(workdir):
     return Trainer(strategy, workdir.config.train, workdir.new_bilm)
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A folder on a disk of one megabyte."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(disk)]
-    if not shutil.which("mount") or subprocess.run(mount, check=False, capture_output=True).returncode != 0:
-        pytest.skip("mounting is not allowed here")
-    yield disk
-    subprocess.run(["umount", "-l", str(disk)], check=True)
-
-
-def test_a_checkpoint_that_does_not_fit_on_the_disk_fails_in_plain_words(small_disk, records):
-    (small_disk / "filler").write_bytes(bytes(10**6 - 60_000))
-    with pytest.raises(OSError) as caught:
-        loop.train(MICRO_CONFIG, records.path, small_disk / "w", steps=1)
+def test_a_checkpoint_that_does_not_fit_on_the_disk_fails_in_plain_words(records, tmp_path):
+    with small_disk(tmp_path / "disk", "1m") as disk, pytest.raises(OSError) as caught:
+        (disk / "filler").write_bytes(bytes(10**6 - 60_000))
+        loop.train(MICRO_CONFIG, records.path, disk / "w", steps=1)
     message = str(caught.value)
     assert message.startswith("the checkpoint of step 1 cannot be written: ")
     assert "No space left on device" in message and message.endswith("; there is none")
@@ -81,7 +69,10 @@ OUT_OF_MEMORY = {
 @pytest.mark.parametrize(
     "allocate",
     # TensorFlow waits ten seconds for memory before it gives up.
-    [pytest.param(one, marks=pytest.mark.slow if name == "tensorflow" else ()) for name, one in OUT_OF_MEMORY.items()],
+    [
+        pytest.param(function, marks=pytest.mark.slow if name == "tensorflow" else ())
+        for name, function in OUT_OF_MEMORY.items()
+    ],
     ids=OUT_OF_MEMORY,
 )
 def test_errors_about_memory_become_one_plain_line(allocate):
