@@ -57,7 +57,7 @@ EXAMPLES: dict[str, list[Example]] = {
         asked("The cat, which Anna (born 1990) knew, slept on the mat.", "When was Anna born?", "1990"),
     ],
 }
-# Of all systems: small, and without anything random in training.
+# For all systems: small, and nothing random in training.
 SMALL = [
     *("recipe=small", "words.dim=6", "words.min_count=1"),
     *("elmo.dropout_rate=0", "elmo.remember=false", "fit.learning_rate=0.01"),

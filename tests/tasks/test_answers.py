@@ -33,8 +33,8 @@ def test_the_best_span_is_that_of_a_search_through_all(most):
     lengths = np.array([1, 2, 3, 7, 20] * 10)
     # Whole numbers: some sums are equal.
     scores = np.where(np.arange(20) < lengths[:, None], random.integers(-3, 3, size=(2, 50, 20)), -1e9)
-    found = zip(*(one.numpy() for one in best_spans(*scores.astype(np.float32), most)), strict=True)
-    for (first, last, probability, no_answer), start, end, length in zip(found, *scores, lengths, strict=True):
+    rows = zip(*(tensor.numpy() for tensor in best_spans(*scores.astype(np.float32), most)), strict=True)
+    for (first, last, probability, no_answer), start, end, length in zip(rows, *scores, lengths, strict=True):
         span, expected = brute_force(start[:length], end[:length], most)
         assert (first, last) == span
         assert probability == pytest.approx(expected, rel=1e-12)
@@ -50,20 +50,20 @@ def test_the_probabilities_of_several_answers_add_up():
     assert targets["end"].tolist() == [[False, True, True, True], [False, True, False, False]]
     scores = {name: np.random.default_rng(seed).normal(size=(2, 4)) for seed, name in enumerate(("start", "end"))}
     real = [[True] * 4, [True] * 2 + [False] * 2]
-    outputs = {name: tf.constant(np.where(real, one, -1e9)) for name, one in scores.items()}
+    outputs = {name: tf.constant(np.where(real, logits, -1e9)) for name, logits in scores.items()}
     expected = 0.0
-    for name, one in scores.items():
-        for row, right, length in zip(np.exp(one), targets[name], (4, 2), strict=True):
+    for name, logits in scores.items():
+        for row, right, length in zip(np.exp(logits), targets[name], (4, 2), strict=True):
             expected -= np.log(row[right].sum() / row[:length].sum()) / 2
     assert float(SYSTEM.loss(None, outputs, targets)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_answers_are_scored_as_text_and_placed_in_the_paragraph():
     examples = [asked(PARAGRAPH, "Where?", "New York"), asked(PARAGRAPH, "When?", "in 1990")]
-    found = [AnswerSpan(8, 9, 0.5), AnswerSpan(4, 4, 0.25)]
-    assert SYSTEM.scores(examples, found) == {"exact_match": 50, "f1": pytest.approx((1 + 2 / 3) * 50)}
+    spans = [AnswerSpan(8, 9, 0.5), AnswerSpan(4, 4, 0.25)]
+    assert SYSTEM.scores(examples, spans) == {"exact_match": 50, "f1": pytest.approx((1 + 2 / 3) * 50)}
     expected = {"question": "Where?", "answer": "New York", "start": 27, "end": 35, "probability": 0.5}
-    assert SYSTEM.to_json(examples[0], found[0]) == expected
+    assert SYSTEM.to_json(examples[0], spans[0]) == expected
 
 
 def impossible(paragraph: str, question: str) -> squad.Question:
@@ -76,33 +76,35 @@ def test_no_answer_competes_with_each_start_and_each_end():
     targets = system.targets(examples)
     assert targets["none"].tolist() == [False, True]
     scores = {"start": [[1.0, 2, 3], [1, 2, -1e9]], "end": [[0.0, 1, 0], [2, 2, -1e9]], "none": [[0.5], [1.5]]}
-    outputs = {name: tf.constant(one) for name, one in scores.items()}
+    outputs = {name: tf.constant(values) for name, values in scores.items()}
     expected = 0.0
     for name in ("start", "end"):
         rows = np.exp(np.concatenate([scores[name], scores["none"]], 1))
         expected -= np.log(rows[0, 1] / rows[0].sum()) / 2 + np.log(rows[1, 3] / rows[1].sum()) / 2
     assert float(system.loss(None, outputs, targets)) == pytest.approx(expected, rel=1e-6)
-    found = system.predict({name: one.numpy() for name, one in system.decode(None, outputs).items()}, examples)
+    predictions = system.predict(
+        {name: values.numpy() for name, values in system.decode(None, outputs).items()}, examples
+    )
     spans = [(a, b) for a in range(3) for b in range(a, 3)]
     weights = [np.exp(scores["start"][0][a] + scores["end"][0][b]) for a, b in spans]
-    assert found[0].no_answer == pytest.approx(np.e / (np.e + sum(weights)), rel=1e-6)
-    assert found[0].probability == pytest.approx(max(weights) / (np.e + sum(weights)), rel=1e-6)
+    assert predictions[0].no_answer == pytest.approx(np.e / (np.e + sum(weights)), rel=1e-6)
+    assert predictions[0].probability == pytest.approx(max(weights) / (np.e + sum(weights)), rel=1e-6)
 
 
 def test_a_question_whose_answer_is_unlikely_gets_none_and_scores_have_the_official_names():
     system = Task(SYSTEM.recipe, ["questions without an answer"])
     examples = [asked(PARAGRAPH, "Where?", "New York"), impossible(PARAGRAPH, "Who ate?")]
-    found = [AnswerSpan(8, 9, 0.5, 0.25), AnswerSpan(0, 0, 0.1, 0.75)]
-    scores = system.scores(examples, found)
+    spans = [AnswerSpan(8, 9, 0.5, 0.25), AnswerSpan(0, 0, 0.1, 0.75)]
+    scores = system.scores(examples, spans)
     assert (scores["f1"], scores["HasAns_f1"], scores["NoAns_f1"], scores["best_f1"]) == (100, 100, 100, 100)
-    answers = [system.to_json(*pair) for pair in zip(examples, found, strict=True)]
+    answers = [system.to_json(*pair) for pair in zip(examples, spans, strict=True)]
     assert [(answer["answer"], answer["start"], answer["no_answer"]) for answer in answers] == [
         ("New York", 27, 0.25),
         ("", None, 0.75),
     ]
     assert SYSTEM.labels_of(examples) == system.labels
     # A system that was trained without such questions answers all of them.
-    assert SYSTEM.scores(examples, [AnswerSpan(*one[:3]) for one in found])["NoAns_f1"] == 0
+    assert SYSTEM.scores(examples, [AnswerSpan(*span[:3]) for span in spans])["NoAns_f1"] == 0
 
 
 def test_unanswerable_questions_are_learned(tmp_path):

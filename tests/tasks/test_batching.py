@@ -16,7 +16,7 @@ def test_every_example_is_trained_on_once_with_others_of_its_length():
     assert all(len(batch) <= 8 for batch in batches)
     padded = sum(max(lengths[index] for index in batch) * len(batch) for batch in batches)
     assert padded < 1.1 * sum(lengths)
-    # Not the short ones first.
+    # Short examples do not come first.
     firsts = [lengths[batch[0]] for batch in batches]
     assert abs(np.mean(firsts[:60]) - np.mean(firsts[60:])) < 5
 
@@ -37,11 +37,11 @@ def test_a_batch_has_few_long_examples():
 
 def test_each_epoch_has_the_requested_number_of_batches():
     lengths = np.random.default_rng(0).choice([5, 40, 3000, 9000], 600).tolist()
-    found = [batching.training_batches(lengths, 8, (0, epoch)) for epoch in range(9)]
-    counts = [len(batches) for batches in found]
-    assert len(set(counts)) > 1  # or there is nothing to make equal
+    epochs = [batching.training_batches(lengths, 8, (0, epoch)) for epoch in range(9)]
+    counts = [len(batches) for batches in epochs]
+    assert len(set(counts)) > 1  # otherwise there is nothing to equalize
     for epoch, count in ((0, min(counts) - 1), (1, max(counts)), (2, 600)):
         batches = batching.training_batches(lengths, 8, (0, epoch), count)
         assert len(batches) == count
         assert indices(batches) == list(range(600))
-    assert batching.training_batches(lengths, 8, (0, 0), counts[0]) == found[0]
+    assert batching.training_batches(lengths, 8, (0, 0), counts[0]) == epochs[0]

@@ -21,7 +21,7 @@ SENTENCES = [
 @pytest.fixture
 def data(tmp_path):
     path = tmp_path / "data"
-    path.write_text("\n".join("".join(f"{one.replace('/', ' ')}\n" for one in line.split()) for line in SENTENCES))
+    path.write_text("\n".join("".join(f"{word.replace('/', ' ')}\n" for word in line.split()) for line in SENTENCES))
     return path
 
 
@@ -33,7 +33,7 @@ def run(capsys, *arguments) -> list[dict]:
 
 
 def train(capsys, task, data, workdir, *options) -> dict:
-    settings = [part for one in [*SMALL, *OWN[task].split(), "fit.epochs=2"] for part in ("--set", one)]
+    settings = [part for setting in [*SMALL, *OWN[task].split(), "fit.epochs=2"] for part in ("--set", setting)]
     return run(capsys, task, "train", "--train", data, "--dev", data, "--workdir", workdir, *settings, *options)[-1]
 
 
@@ -56,16 +56,16 @@ def test_a_tagger_with_elmo_is_trained_evaluated_and_used(
     assert evaluation["score"] == pytest.approx(results["score"], abs=5)
     (tmp_path / "text").write_text("anna sat there\n\nnew york\n")
     lines = run(capsys, "ner", "predict", "--workdir", workdir, "--input", tmp_path / "text")
-    assert [one["tokens"] for one in lines] == [["anna", "sat", "there"], ["new", "york"]]
-    assert all(len(one["tags"]) == len(one["tokens"]) for one in lines)
+    assert [row["tokens"] for row in lines] == [["anna", "sat", "there"], ["new", "york"]]
+    assert all(len(row["tags"]) == len(row["tokens"]) for row in lines)
     (tmp_path / "text").write_text("Zo\u00eb, in New York.\n\n\u00ab\U0001f600 new\u00bb\n", "utf-8")
     raw = ["--input", tmp_path / "text", "--tokenizer", "unicode"]
     lines = run(capsys, "ner", "predict", "--workdir", workdir, *raw)
-    assert [one["tokens"] for one in lines] == [
+    assert [row["tokens"] for row in lines] == [
         ["Zo\u00eb", ",", "in", "New", "York", "."],
         ["\u00ab", "\U0001f600", "new", "\u00bb"],
     ]
-    assert [one["offsets"] for one in lines] == [
+    assert [row["offsets"] for row in lines] == [
         [[0, 3], [3, 4], [5, 7], [8, 11], [12, 16], [16, 17]],
         [[0, 1], [1, 2], [3, 6], [6, 7]],
     ]
@@ -75,7 +75,7 @@ def test_a_tagger_with_elmo_is_trained_evaluated_and_used(
     assert f"labels of {tmp_path}/foreign that the training data lacks: B-GPE, L-GPE" in caplog.text
     with pytest.raises(InputError, match=r"^tokenizer: expected one of whitespace, penn, .*, for ner or .*, found 'a'"):
         system.predict(["new york"], tokenizer="a")
-    # Published files: comments and indices are no tokens, and the tags go into their column.
+    # In published files, comments and indices are not tokens, and predicted tags go into the column of tags.
     (tmp_path / "universal").write_text("# text = anna sat\n1\tanna\tO\t-\n2\tsat\tO\t-\n")
     command = ["task", "ner", "predict", "--workdir", str(workdir), "--input", str(tmp_path / "universal")]
     (line,) = run(capsys, *command[1:])

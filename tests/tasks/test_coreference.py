@@ -24,12 +24,12 @@ LONG = Document(
 def test_a_window_has_some_sentences_and_the_mentions_inside_them():
     seen = {}
     for seed in range(40):
-        found = documents.window(LONG, 2, np.random.default_rng(seed))
-        seen[tuple(map(len, found.sentences))] = found
-        assert [len(names) for names in found.speakers] == [len(sentence) for sentence in found.sentences]
-    assert {lengths: found.clusters for lengths, found in seen.items()} == {
+        part = documents.window(LONG, 2, np.random.default_rng(seed))
+        seen[tuple(map(len, part.sentences))] = part
+        assert [len(names) for names in part.speakers] == [len(sentence) for sentence in part.sentences]
+    assert {lengths: part.clusters for lengths, part in seen.items()} == {
         (1, 3): [[(0, 1), (1, 3)]],
-        # A mention at the border of the window is in none.
+        # A mention that crosses the border of the window is left out.
         (3, 2): [[(0, 2)], [(2, 4), (4, 5)]],
         (2, 4): [[(5, 6)], [(1, 2)]],
     }
@@ -47,11 +47,11 @@ def test_a_very_long_sentence_is_read_as_several_and_words_keep_their_numbers():
 def test_the_sentences_of_a_window_are_those_whose_layers_elmo_was_told_to_remember():
     system = Task(recipe_of("coreference", "network.window=1"))
     examples = EXAMPLES["coreference"]
-    known = {tuple(token.encode() for token in tokens) for example in examples for tokens in system.texts(example)}
+    remembered = {tuple(token.encode() for token in tokens) for example in examples for tokens in system.texts(example)}
     for seed in range(5):
         rows = system.inputs(system.drawn(examples, np.random.default_rng(seed)))["tokens"]
         assert len(rows) == len(examples)
-        assert {tuple(filter(None, row)) for row in rows} <= known
+        assert {tuple(filter(None, row)) for row in rows} <= remembered
 
 
 def test_mentions_are_counted_through_the_batch_and_clusters_differ_between_documents():
@@ -64,27 +64,28 @@ def test_mentions_are_counted_through_the_batch_and_clusters_differ_between_docu
 def test_spans_that_refer_to_each_other_through_others_are_one_cluster_and_no_span_is_alone():
     spans = np.array([[0, 1], [1, 3], [2, 3], [5, 6], [9, 10], [10, 11], [12, 14], [13, 14]])
     steps = np.array([0, 0, 2, 1, 3, 0, 0, 1])
-    found = documents.clusters_of(spans, steps, [LONG, Document("b", [["b"] * 4])])
-    assert found == [[[(0, 1), (2, 3), (5, 6)], [(1, 3), (9, 10)]], [[(2, 4), (3, 4)]]]
+    clusters = documents.clusters_of(spans, steps, [LONG, Document("b", [["b"] * 4])])
+    assert clusters == [[[(0, 1), (2, 3), (5, 6)], [(1, 3), (9, 10)]], [[(2, 4), (3, 4)]]]
 
 
 def test_the_loss_is_that_of_all_right_antecedents_together():
     scores = np.random.default_rng(0).normal(size=(5, 4))
     scores[:, 0] = 0
-    # The last two are another document's.
+    # The last two spans belong to another document.
     for span, step in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 1), (3, 2), (3, 3), (4, 2), (4, 3)]:
         scores[span, step] = NONE
     clusters = [1, 1, 1, 0, 0]
     right = [[0], [1], [1, 2], [0], [0]]
     expected = sum(
-        np.log(np.exp(row).sum()) - np.log(np.exp(row[places]).sum()) for row, places in zip(scores, right, strict=True)
+        np.log(np.exp(row).sum()) - np.log(np.exp(row[antecedents]).sum())
+        for row, antecedents in zip(scores, right, strict=True)
     )
     close = {"abs": checks.rounding(4 * 4, 4, 5)}
-    found = antecedent_loss(tf.constant(scores, tf.float32), tf.constant(clusters))
-    assert float(found) == pytest.approx(expected, **close)
-    # A span of a cluster whose others come later, or were not kept, refers to none.
-    one = antecedent_loss(tf.constant(scores[:2], tf.float32), tf.constant([0, 3]))
-    assert float(one) == pytest.approx(np.log(1 + np.exp(scores[1, 1])), **close)
+    loss = antecedent_loss(tf.constant(scores, tf.float32), tf.constant(clusters))
+    assert float(loss) == pytest.approx(expected, **close)
+    # A span refers to none if the other mentions of its cluster come later or were not kept.
+    alone = antecedent_loss(tf.constant(scores[:2], tf.float32), tf.constant([0, 3]))
+    assert float(alone) == pytest.approx(np.log(1 + np.exp(scores[1, 1])), **close)
 
 
 def test_what_a_program_asks_about_is_sentences_or_a_text():
@@ -114,7 +115,7 @@ def test_other_things_are_refused(item, message):
 
 def test_gold_clusters_score_100_and_none_0():
     examples = EXAMPLES["coreference"]
-    found = SYSTEM.scores(examples, [example.clusters for example in examples])
+    scores = SYSTEM.scores(examples, [example.clusters for example in examples])
     names = [f"{name}_{measure}" for name in ("muc", "bcub", "ceafe") for measure in ("recall", "precision", "f1")]
-    assert found == pytest.approx(dict.fromkeys(["average_f1", *names], 100))
+    assert scores == pytest.approx(dict.fromkeys(["average_f1", *names], 100))
     assert SYSTEM.scores(examples, [[] for _ in examples])["average_f1"] == 0

@@ -25,11 +25,12 @@ def fitted(folder, *assignments):
     """Returns the history and the weights of a run on `DATA`: two steps in each epoch."""
     keras.utils.set_random_seed(0)
     system = toy.Task(override(toy.Task.recipes["paper"], assignments), ["bad", "good"])
-    table = word_table(system.recipe, [one.tokens for one in DATA], [])
+    table = word_table(system.recipe, [example.tokens for example in DATA], [])
     network = system.network(TokenVectors(system.recipe, table, None))
     folder.mkdir(exist_ok=True)
     history = fitting.fit(system, network, DATA, DATA, folder)
-    return [{name: value for name, value in one.items() if name != "seconds"} for one in history], network.get_weights()
+    epochs = [{name: value for name, value in epoch.items() if name != "seconds"} for epoch in history]
+    return epochs, network.get_weights()
 
 
 def scripted(monkeypatch, *scores):
@@ -44,13 +45,12 @@ def scripted(monkeypatch, *scores):
     return scored
 
 
-def assert_equal(found, expected):
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+def assert_equal(weights, expected):
+    checks.assert_all_close(weights, expected)
 
 
 def test_a_killed_run_ends_as_one_that_was_not_killed(tmp_path, monkeypatch):
-    """A run without these options is in test_runs.py."""
+    """test_runs.py shows the same without these options."""
     options = ("fit.ema=0.5", "fit.decay_rate=0.9", "fit.decay_steps=1")
     expected, weights = fitted(tmp_path / "whole", *options)
     rates = [0.1 * 0.9 ** (2 * epoch + 1) for epoch in range(4)]
@@ -59,9 +59,9 @@ def test_a_killed_run_ends_as_one_that_was_not_killed(tmp_path, monkeypatch):
     with pytest.raises(toy.Killed):
         fitted(tmp_path / "killed", *options)
     monkeypatch.undo()
-    history, found = fitted(tmp_path / "killed", *options)
+    history, resumed = fitted(tmp_path / "killed", *options)
     assert history == expected
-    assert_equal(found, weights)
+    assert_equal(resumed, weights)
 
 
 def test_it_ends_when_patience_does_and_keeps_the_best_epoch(tmp_path, monkeypatch):
@@ -103,21 +103,21 @@ def test_some_epochs_are_not_scored(tmp_path, monkeypatch):
 
 
 def test_the_moving_average_is_scored_and_kept(tmp_path, monkeypatch):
-    """With one step in each epoch, it follows from the weights of a run without it."""
+    """With one step per epoch, the average follows from the weights of a run without averaging."""
     options = ("fit.batch_size=6", "fit.epochs=3")
     plain = scripted(monkeypatch, 10.0, 30.0, 20.0)
     fitted(tmp_path / "plain", *options)
     averaged = scripted(monkeypatch, 10.0, 30.0, 20.0)
     _, weights = fitted(tmp_path / "average", "fit.ema=0.75", *options)
     assert_equal(weights, averaged[1])
-    places = [place for place, array in enumerate(weights) if array.dtype == np.float32]
-    assert len(places) == 3
-    for place in places:
-        expected = plain[0][place]
+    indices = [index for index, array in enumerate(weights) if array.dtype == np.float32]
+    assert len(indices) == 3
+    for index in indices:
+        expected = plain[0][index]
         for epoch in range(3):
-            expected = 0.75 * expected + 0.25 * plain[epoch][place] if epoch else expected
+            expected = 0.75 * expected + 0.25 * plain[epoch][index] if epoch else expected
             # Keras swaps by adding and subtracting, which rounds.
-            np.testing.assert_allclose(averaged[epoch][place], expected, **checks.FEW)
+            np.testing.assert_allclose(averaged[epoch][index], expected, **checks.FEW)
 
 
 def test_an_epoch_that_comes_out_differently_after_a_kill_leaves_the_best_weights_as_they_were(tmp_path, monkeypatch):

@@ -7,13 +7,13 @@ import shutil
 import sys
 
 import keras
-import numpy as np
 import pytest
 
 from elmo_tf import tasks
 from elmo_tf.cli import main
 from elmo_tf.errors import InputError
 from elmo_tf.tasks import fitting, runs, systems, trained
+from tests import checks
 from tests.helpers import MICRO, slow
 from tests.tasks import toy
 
@@ -63,7 +63,7 @@ def test_a_trained_system_is_loaded_and_used(data, done):
     assert sum(good["probabilities"].values()) == pytest.approx(1, abs=1e-3)
     evaluation = system.evaluate(data)
     assert evaluation == {"task": "toy", "metric": "accuracy", "score": 100, "accuracy": 100, "examples": 24}
-    # Once more: nothing to do.
+    # A second run has nothing to do.
     assert train(data, folder, test=data) == results
 
 
@@ -73,9 +73,9 @@ def test_systems_of_several_workdirs_answer_together(data, done, tmp_path):
     sentence = [["a", "fine", "film"]]
     alone = [tasks.load(folder).predict(sentence)[0]["probabilities"]["good"] for folder in folders]
     together = tasks.load(*folders)
-    (found,) = together.predict(sentence)
+    (prediction,) = together.predict(sentence)
     assert alone[0] != alone[1]
-    assert found["probabilities"]["good"] == pytest.approx(sum(alone) / 2, abs=2e-4)  # rounded to four decimals
+    assert prediction["probabilities"]["good"] == pytest.approx(sum(alone) / 2, abs=2e-4)  # rounded to four decimals
     assert main(["task", "toy", "evaluate", "--workdir", *map(str, folders), "--data", str(data)]) == 0
     with pytest.raises(InputError, match=r"^workdir: only one network can be exported"):
         together.export(tmp_path / "served")
@@ -90,7 +90,7 @@ def test_systems_of_several_workdirs_answer_together(data, done, tmp_path):
 def test_seeds_share_the_layers_of_the_sentences_and_the_best_is_loaded(data, tmp_path, caplog):
     caplog.set_level(logging.INFO, "elmo_tf")
     results = train(data, tmp_path / "run", "elmo.place=both", "fit.epochs=2", elmo=MICRO, seeds=2)
-    # One computation for both seeds, of the distinct sentences.
+    # The layers of the distinct sentences are computed once for both seeds.
     (line,) = [record.getMessage() for record in caplog.records if "distinct sentences" in record.getMessage()]
     assert line == "ELMo's layers of 24 distinct sentences: 0.00 GB in memory"
     assert results["scores"].keys() == {"seed_0", "seed_1"}
@@ -140,7 +140,7 @@ def test_a_class_that_was_never_seen_is_reported_and_counts_as_wrong(data, tmp_p
     (tmp_path / "dev").write_text("good\ta fine film\nodd\ta film\nodd\ta poor film\n")
     results = runs.train("toy", data, tmp_path / "dev", tmp_path / "run", assignments=["fit.epochs=12"])
     assert "warning: labels of dev that the training data lacks: odd" in caplog.text
-    # Four decimals everywhere, and a loss with its unit.
+    # Scores have four decimals, and the loss has its unit.
     assert results["score"] == results["dev"]["accuracy"] == 33.3333
     assert re.search(r"^epoch 1: loss [\d.]+ nats, dev accuracy ", caplog.messages[-12])
 
@@ -212,16 +212,15 @@ def test_an_unfinished_training_is_not_loaded_and_resumes(data, tmp_path, monkey
     (last / ".scores.json.incomplete").touch()  # as a kill leaves it
     with pytest.raises(InputError, match=f"^{last}: its training has not ended$"):
         tasks.load(last)
-    found = train(data, tmp_path / "run", "fit.epochs=3", seeds=seeds)
-    assert without_seconds(found) == without_seconds(expected)
+    resumed = train(data, tmp_path / "run", "fit.epochs=3", seeds=seeds)
+    assert without_seconds(resumed) == without_seconds(expected)
     assert not (last / fitting.FILE).exists()
     first, second = (tasks.load(tmp_path / name).network.get_weights() for name in ("whole", "run"))
-    for one, other in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one, other)
+    checks.assert_all_close(first, second)
 
 
 def without_seconds(results):
-    history = [{key: value for key, value in one.items() if key != "seconds"} for one in results.get("history", [])]
+    history = [{key: value for key, value in epoch.items() if key != "seconds"} for epoch in results.get("history", [])]
     return {name: value for name, value in results.items() if name != "seconds"} | {"history": history}
 
 

@@ -19,10 +19,10 @@ KEY = clusters("abcde", "fg", "hijkl")
     ("response", "muc", "bcub"), [(("abcde", "fghijkl"), 90, 16 / 21), (("abcdehijkl", "fg"), 90, 7 / 12)]
 )
 def test_muc_and_b_cubed_of_the_example_that_compares_them(response, muc, bcub):
-    found = coref_eval.score([KEY], [clusters(*response)])
-    assert found["muc"].recall == found["bcub"].recall == 100
-    assert found["muc"].precision == pytest.approx(muc)
-    assert found["bcub"].precision == pytest.approx(100 * bcub)
+    counts = coref_eval.score([KEY], [clusters(*response)])
+    assert counts["muc"].recall == counts["bcub"].recall == 100
+    assert counts["muc"].precision == pytest.approx(muc)
+    assert counts["bcub"].precision == pytest.approx(100 * bcub)
 
 
 def test_ceafe_matches_clusters_one_to_one():
@@ -33,38 +33,34 @@ def test_ceafe_matches_clusters_one_to_one():
 
 
 def test_documents_are_added_before_dividing():
-    found = coref_eval.score([KEY, clusters("ab")], [clusters("abcde", "fg", "hijkl"), []])
-    assert {name: (one.gold, one.predicted) for name, one in found.items()} == {
+    counts = coref_eval.score([KEY, clusters("ab")], [clusters("abcde", "fg", "hijkl"), []])
+    assert {name: (count.gold, count.predicted) for name, count in counts.items()} == {
         "muc": (10, 9),
         "bcub": (14, 12),
         "ceafe": (4, 3),
     }
-    assert all(one.precision == 100 for one in found.values())
-    assert found["muc"].recall == pytest.approx(90)
+    assert all(count.precision == 100 for count in counts.values())
+    assert counts["muc"].recall == pytest.approx(90)
     mean = sum(2 * 100 * recall / (100 + recall) for recall in (90, 100 * 12 / 14, 75)) / 3
-    assert coref_eval.average_f1(found) == pytest.approx(mean)
+    assert coref_eval.average_f1(counts) == pytest.approx(mean)
 
 
 def test_repeated_mentions_count_as_in_the_official_scorer():
     """The numbers are those of reference-coreference-scorers 8.01 for these clusters."""
     key = [[(0, 2), (2, 3)], [(3, 4), (4, 5), (5, 6)]]
-    response = [
-        [(0, 2), (0, 2), (2, 3)],
-        [(2, 3), (3, 4), (4, 5), (4, 5), (6, 7)],
-        [(3, 4), (5, 6), (6, 7), (6, 7)],
-    ]
-    found = coref_eval.score([key], [response])
-    assert found["muc"] == Counts(2, 3, 2, 5)
-    assert (found["bcub"].gold, found["bcub"].predicted) == (5, 8)
-    assert found["bcub"].recalled == found["bcub"].precise == pytest.approx(11 / 3)
-    assert found["ceafe"].recalled == pytest.approx(5 / 3)
-    assert (found["ceafe"].gold, found["ceafe"].predicted) == (2, 3)
+    response = [[(0, 2), (0, 2), (2, 3)], [(2, 3), (3, 4), (4, 5), (4, 5), (6, 7)], [(3, 4), (5, 6), (6, 7), (6, 7)]]
+    counts = coref_eval.score([key], [response])
+    assert counts["muc"] == Counts(2, 3, 2, 5)
+    assert (counts["bcub"].gold, counts["bcub"].predicted) == (5, 8)
+    assert counts["bcub"].recalled == counts["bcub"].precise == pytest.approx(11 / 3)
+    assert counts["ceafe"].recalled == pytest.approx(5 / 3)
+    assert (counts["ceafe"].gold, counts["ceafe"].predicted) == (2, 3)
 
 
 def test_mentions_that_the_other_side_lacks_count_nothing():
-    found = coref_eval.score([clusters("ab")], [clusters("cd", "e")])
-    assert [one.f1 for one in found.values()] == [0, 0, 0]
-    assert found["bcub"].predicted == 3
+    counts = coref_eval.score([clusters("ab")], [clusters("cd", "e")])
+    assert [count.f1 for count in counts.values()] == [0, 0, 0]
+    assert counts["bcub"].predicted == 3
 
 
 def test_case_punctuation_articles_and_spaces_do_not_count():
@@ -73,18 +69,18 @@ def test_case_punctuation_articles_and_spaces_do_not_count():
 
 def test_the_best_answer_counts_and_a_missing_one_is_wrong():
     gold = {"1": ["the cat", "a big cat"], "2": ["Paris"], "3": ["no"], "4": ["a dog"]}
-    found = squad_eval.score(gold, {"1": "Big cat!", "2": "in Paris", "4": "cats"})
-    assert found["exact_match"] == 25
-    assert found["f1"] == pytest.approx((1 + 2 / 3) * 25)
+    scores = squad_eval.score(gold, {"1": "Big cat!", "2": "in Paris", "4": "cats"})
+    assert scores["exact_match"] == 25
+    assert scores["f1"] == pytest.approx((1 + 2 / 3) * 25)
 
 
 def test_unanswerable_questions_are_scored_as_by_the_script_of_squad_2():
     gold = {"1": ["the cat"], "2": [], "3": ["Paris"], "4": []}
     spans = {"1": "cat", "2": "dog", "3": "in Paris", "4": "fish"}
     no_answer = {"1": 0.1, "2": 0.9, "3": 0.6, "4": 0.2}
-    found = squad_eval.score_with_unanswerable(gold, spans, no_answer)
-    # By probability of no answer: 1 right, 4 wrong, 3 (F1 2/3), 2 wrong.
-    assert found == pytest.approx(
+    scores = squad_eval.score_with_unanswerable(gold, spans, no_answer)
+    # Ordered by the probability of no answer: 1 is right, 4 wrong, 3 has an F1 of 2/3, 2 is wrong.
+    assert scores == pytest.approx(
         {
             "exact_match": 50,
             "f1": 50,
@@ -104,7 +100,7 @@ def test_characters_count_in_their_longest_common_run():
     """By the evaluation of CMRC 2018: 3 of 4 found, 3 of 5 expected; case and punctuation do not count."""
     assert cmrc_eval.f1("北京大學", "在北京大的") == pytest.approx(2 * 0.75 * 0.6 / 1.35)
     assert cmrc_eval.exact_match("《NBA》", "nba") == 1
-    # Words of another script count whole.
+    # Words of scripts with spaces count as units.
     assert cmrc_eval.f1("New York市", "york市") == pytest.approx(2 * 2 / 3 / (2 / 3 + 1))
     assert cmrc_eval.f1("東", "西") == 0
     assert [cmrc_eval.is_without_spaces(text) for text in ("東京 NBA", "東京 tower", "12", "")] == [
@@ -129,8 +125,8 @@ def test_the_predicate_does_not_count_and_continuations_belong_to_what_they_cont
 def test_an_argument_is_right_with_its_label_and_all_of_its_tokens():
     gold = [["B-A0", "B-V", "B-A1", "B-C-A1"], ["B-V", "B-A1"]]
     predicted = [["B-A0", "B-V", "B-A1", "O"], ["B-V", "B-A2"]]
-    found = srl_eval.by_label(gold, predicted)
-    assert found == {"A0": Counts(1, 1, 1, 1), "A1": Counts(0, 2, 0, 1), "A2": Counts(0, 0, 0, 1)}
-    total = sum(found.values(), Counts())
+    counts = srl_eval.by_label(gold, predicted)
+    assert counts == {"A0": Counts(1, 1, 1, 1), "A1": Counts(0, 2, 0, 1), "A2": Counts(0, 0, 0, 1)}
+    total = sum(counts.values(), Counts())
     assert total.scores() == {"recall": 100 / 3, "precision": 100 / 3, "f1": 100 / 3}
     assert Counts().f1 == 0

@@ -22,8 +22,8 @@ import tensorflow as tf
 model = tf.saved_model.load(sys.argv[1])
 for signature, inputs in json.load(sys.stdin):
     tensors = {name: tf.constant(value, "int32" if name == "predicate" else "string") for name, value in inputs.items()}
-    found = model.signatures[signature](**tensors)
-    print(json.dumps({name: value.numpy().tolist() for name, value in found.items()}, default=bytes.decode))
+    outputs = model.signatures[signature](**tensors)
+    print(json.dumps({name: value.numpy().tolist() for name, value in outputs.items()}, default=bytes.decode))
 assert "elmo_tf" not in sys.modules
 """
 RANDOM = np.random.default_rng(0)
@@ -31,7 +31,7 @@ WORDS = ["Anna", "sat", "in", "New", "York", "a", "film", "caf\u00e9", "X-1", ".
 SENTENCES = [RANDOM.choice(WORDS, size).tolist() for size in RANDOM.integers(1, 9, 24)]
 PREDICATES = [int(RANDOM.integers(len(tokens))) for tokens in SENTENCES]
 PAIRS = list(zip(SENTENCES, SENTENCES[::-1], strict=True))
-QUESTIONS = [(" ".join(one), f"Who {' '.join(other)}?") for one, other in PAIRS]
+QUESTIONS = [(" ".join(first), f"Who {' '.join(second)}?") for first, second in PAIRS]
 
 
 def padded(sentences: list[list[str]]) -> list[list[str]]:
@@ -63,8 +63,8 @@ ASKED = {
         QUESTIONS,
         {
             "tokens": {
-                "paragraph": padded([one.paragraph.tokens for one in TEXTS]),
-                "question": padded([one.tokens for one in TEXTS]),
+                "paragraph": padded([question.paragraph.tokens for question in TEXTS]),
+                "question": padded([question.tokens for question in TEXTS]),
             }
         },
     ),
@@ -72,9 +72,9 @@ ASKED = {
 ASKED["sentiment"] = ASKED["ner"]
 
 
-def as_predicted(task: str, found: dict[str, list]) -> list[dict]:
+def as_predicted(task: str, outputs: dict[str, list]) -> list[dict]:
     """What a signature returned, a row for each example, as `predict` writes it."""
-    rows = [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
+    rows = [dict(zip(outputs, values, strict=True)) for values in zip(*outputs.values(), strict=True)]
     if task in ("ner", "roles"):
         return [
             {
@@ -88,8 +88,8 @@ def as_predicted(task: str, found: dict[str, list]) -> list[dict]:
             for row in rows
         ]
     if task == "answers":
-        places = [(one, row["first"], row["last"]) for one, row in zip(TEXTS, rows, strict=True)]
-        answers = [one.paragraph.text_of(first, last).text for one, first, last in places]
+        spans = [(question, row["first"], row["last"]) for question, row in zip(TEXTS, rows, strict=True)]
+        answers = [question.paragraph.text_of(first, last).text for question, first, last in spans]
         return [{"answer": text, "probability": row["probability"]} for text, row in zip(answers, rows, strict=True)]
     return [
         {"label": row["label"], "probabilities": dict(zip(row["classes"], row["probabilities"], strict=True))}
@@ -108,7 +108,7 @@ def served(version: pathlib.Path, requests: list[tuple[str, dict]]) -> list[dict
 
 @pytest.mark.parametrize("task", ["ner", *(slow(name) for name in ASKED if name != "ner")])
 def test_tensorflow_alone_answers_as_predict_does(task, tmp_path, monkeypatch):
-    if task == "ner":  # quick: `served` is a fresh process too
+    if task == "ner":  # saves time: `served` is a fresh process too
         monkeypatch.setattr(verification, "problems_in_fresh_process", lambda *_: [])
     system, network, _ = built(task, MICRO, recipe_of(task, "elmo.place=both"))
     trained = Trained(system, network)
@@ -123,19 +123,19 @@ def test_tensorflow_alone_answers_as_predict_does(task, tmp_path, monkeypatch):
         empty.append(["default", {name: [""] if name != "predicate" else [0] for name in asked["default"]}])
     if task == "ner":
         empty.append(["default", {"strings": [TEXT]}])
-    found = served(version, [*asked.items(), *empty])
+    responses = served(version, [*asked.items(), *empty])
     if task == "ner":  # running text is split as the command splits it
-        assert found.pop()["tokens"] == [["Anna", "did", "n't", "sit", "in", "東", "京", "."]]
+        assert responses.pop()["tokens"] == [["Anna", "did", "n't", "sit", "in", "東", "京", "."]]
         assert trained.system.reading.split(TEXT) == ["Anna", "did", "n't", "sit", "in", "東", "京", "."]
         empty.pop()
-    assert len(found) == len(asked) + len(empty)
+    assert len(responses) == len(asked) + len(empty)
     expected = trained.predict(items)
-    for one in found[: len(asked)]:
-        for row, wanted in zip(as_predicted(task, one), expected, strict=True):
+    for response in responses[: len(asked)]:
+        for row, wanted in zip(as_predicted(task, response), expected, strict=True):
             for name, value in row.items():
                 assert value == (pytest.approx(wanted[name], abs=1e-4) if "prob" in name else wanted[name])
     # The exported tokens are those that sentences were split into.
-    assert all(one["tokens"] == padded(SENTENCES) for one in found[: len(asked)] if "tokens" in one)
+    assert all(response["tokens"] == padded(SENTENCES) for response in responses[: len(asked)] if "tokens" in response)
 
 
 def test_what_tensorflow_alone_cannot_run_is_refused_and_nothing_is_left(tmp_path):

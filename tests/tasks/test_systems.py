@@ -1,4 +1,6 @@
-"""What holds for every system."""
+"""What holds for every system, and the mean of the probabilities of several networks."""
+
+import types
 
 import keras
 import numpy as np
@@ -6,7 +8,9 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf import ELMo
+from elmo_tf.errors import InputError
 from elmo_tf.tasks import batching, systems, token_vectors
+from elmo_tf.tasks.layers.crf import CRF
 from tests import checks
 from tests.helpers import MICRO, slow
 from tests.tasks.small import built, recipe_of
@@ -35,20 +39,20 @@ def baseline(request):
 
 def predict(system, network, inputs, examples) -> list:
     decoded = system.decode(network, network(inputs, training=False))
-    return system.predict({name: one.numpy() for name, one in decoded.items()}, examples)
+    return system.predict({name: tensor.numpy() for name, tensor in decoded.items()}, examples)
 
 
-def assert_same(found, expected) -> None:
+def assert_same(prediction, expected) -> None:
     """Compares predictions: probabilities with a tolerance, all else exactly."""
     if hasattr(expected, "probabilities"):
-        assert found.label == expected.label
-        pair = [list(one.probabilities.values()) for one in (found, expected)]
+        assert prediction.label == expected.label
+        pair = [list(answer.probabilities.values()) for answer in (prediction, expected)]
         np.testing.assert_allclose(*pair, **checks.TOLERANCE)
     elif hasattr(expected, "probability"):
-        assert found[:2] == expected[:2]
-        np.testing.assert_allclose(found.probability, expected.probability, **checks.TOLERANCE)
+        assert prediction[:2] == expected[:2]
+        np.testing.assert_allclose(prediction.probability, expected.probability, **checks.TOLERANCE)
     else:
-        assert found == expected
+        assert prediction == expected
 
 
 @pytest.mark.parametrize(
@@ -62,13 +66,13 @@ def test_padding_and_batch_mates_change_no_prediction(with_elmo):
         name: np.pad(array, ((0, 0), (0, 4)), constant_values=padding[name]) if array.ndim == 2 else array
         for name, array in inputs.items()
     }
-    together, padded = (predict(system, network, one, examples) for one in (inputs, wide))
-    # The shortest is padded most.
-    number = min(range(len(examples)), key=lambda one: batching.length(system, examples[one]))
+    together, padded = (predict(system, network, given, examples) for given in (inputs, wide))
+    # The shortest example is padded most.
+    number = min(range(len(examples)), key=lambda index: batching.length(system, examples[index]))
     (alone,) = predict(system, network, system.inputs([examples[number]]), [examples[number]])
     assert_same(together[number], alone)
-    for one, other in zip(together, padded, strict=True):
-        assert_same(one, other)
+    for prediction, expected in zip(padded, together, strict=True):
+        assert_same(prediction, expected)
 
 
 def test_every_weight_but_those_of_the_bilm_has_a_gradient(with_elmo):
@@ -78,7 +82,7 @@ def test_every_weight_but_those_of_the_bilm_has_a_gradient(with_elmo):
     variables = network.trainable_variables
     gradients = tape.gradient(loss, [variable.value for variable in variables])
     pairs = zip(variables, gradients, strict=True)
-    zero = [variable.path for variable, one in pairs if not np.any(tf.convert_to_tensor(one))]
+    zero = [variable.path for variable, gradient in pairs if not np.any(tf.convert_to_tensor(gradient))]
     assert zero == []
     elmo = network.get_layer("elmo")
     assert elmo.bilm.trainable_variables == []
@@ -90,8 +94,8 @@ def test_every_weight_but_those_of_the_bilm_has_a_gradient(with_elmo):
 @pytest.mark.parametrize("baseline", [name if name == "ner" else slow(name) for name in systems.SYSTEMS], indirect=True)
 def test_an_example_is_learned_by_heart(baseline):
     system, network, examples = baseline
-    # The shortest: steps of an LSTM take time here.
-    examples = [min(examples, key=lambda one: batching.length(system, one))]
+    # The shortest example, because each step of an LSTM takes time here.
+    examples = [min(examples, key=lambda example: batching.length(system, example))]
     inputs, targets = system.inputs(examples), system.targets(examples)
     optimizer = keras.optimizers.Adam(0.1)
     optimizer.build(network.trainable_variables)
@@ -117,12 +121,73 @@ def test_a_saved_network_gives_the_same_outputs(baseline, tmp_path):
     network.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras", compile=False)
     inputs = system.inputs(examples)
-    found, expected = (keras.tree.flatten(one(inputs, training=False)) for one in (loaded, network))
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+    outputs, expected = (keras.tree.flatten(model(inputs, training=False)) for model in (loaded, network))
+    checks.assert_all_close(outputs, expected)
 
 
 def test_a_sentence_in_brackets_is_not_taken_for_a_tree(tmp_path):
     (tmp_path / "text").write_text("( laughs ) what a film .\n")
-    (found,) = systems.system_class("sentiment")(recipe_of("sentiment")).read_unlabelled(tmp_path / "text")
-    assert found.tokens[:2] == ["(", "laughs"]
+    (sentence,) = systems.system_class("sentiment")(recipe_of("sentiment")).read_unlabelled(tmp_path / "text")
+    assert sentence.tokens[:2] == ["(", "laughs"]
+
+
+LABELS = {"sentiment": ["0", "1"], "roles": ["B-A0", "B-A1", "O"], "ner": ["O", "U-LOC", "U-PER"], "answers": []}
+# The first network is surer of its choice than the second.
+FIRST, SECOND = np.log([0.8, 0.1, 0.1]), np.log([0.3, 0.6, 0.1])
+MEAN = [0.55, 0.35, 0.1]
+
+
+def system_of(name: str):
+    kind = systems.system_class(name)
+    return kind(next(iter(kind.recipes.values())), LABELS.get(name, []))
+
+
+def scores(values: np.ndarray) -> tf.Tensor:
+    """The same scores for one token, and another constant added to them: float32 `(1, 1, 3)`."""
+    return tf.constant(values[None, None] + 5.0, tf.float32)
+
+
+def test_probabilities_of_classes_are_averaged():
+    outputs = [tf.constant(logits[None], tf.float32) for logits in (FIRST, SECOND)]
+    decoded = system_of("sentiment").decode_together([None, None], outputs)
+    np.testing.assert_allclose(decoded["probabilities"], [MEAN], rtol=1e-5)
+
+
+@pytest.mark.parametrize("sure", [0, 1])
+def test_the_tag_with_the_higher_mean_probability_is_chosen(sure):
+    """In `ner`, each network's probabilities are the marginals of its own CRF."""
+    mask = tf.constant([[True]])
+    crf = CRF(3, boundaries=False)
+    crf.build(None)
+    networks = [types.SimpleNamespace(get_layer=lambda _: crf)] * 2
+    surer = np.log([0.3, 0.6, 0.1]) if sure == 0 else np.log([0.05, 0.94, 0.01])
+    outputs = [{"scores": scores(logits), "mask": mask} for logits in (FIRST, surer)]
+    for name in ("roles", "ner"):
+        decoded = system_of(name).decode_together(networks, outputs)
+        assert decoded["tags"].numpy().tolist() == [[sure]]
+
+
+def test_probabilities_of_an_answers_ends_are_averaged():
+    outputs = [{name: tf.constant(logits[None], tf.float32) for name in ("start", "end")} for logits in (FIRST, SECOND)]
+    decoded = system_of("answers").decode_together([None, None], outputs)
+    assert [int(decoded[name][0]) for name in ("first", "last")] == [0, 0]
+    spans = np.triu(np.outer(MEAN, MEAN))
+    np.testing.assert_allclose(decoded["probability"], [MEAN[0] ** 2 / spans.sum()], rtol=1e-5)
+
+
+def test_that_there_is_no_answer_competes_with_the_averaged_starts_and_ends():
+    outputs = [
+        {name: tf.constant(logits[None, :2], tf.float32) for name in ("start", "end")}
+        | {"none": tf.constant(logits[None, 2:], tf.float32)}
+        for logits in (FIRST, SECOND)
+    ]
+    system = system_of("answers")
+    system.labels = ["none"]
+    decoded = system.decode_together([None, None], outputs)
+    spans = np.triu(np.outer(MEAN[:2], MEAN[:2]))
+    np.testing.assert_allclose(decoded["no_answer"], [MEAN[2] ** 2 / (spans.sum() + MEAN[2] ** 2)], rtol=1e-5)
+
+
+def test_coreference_is_refused():
+    with pytest.raises(InputError, match=r"^workdir: coreference answers from one workdir only: each network chooses"):
+        system_of("coreference").decode_together([None, None], [{}, {}])

@@ -15,8 +15,8 @@ def test_spans_are_scored_and_a_span_of_another_kind_is_wrong():
     examples = [Tagged(["a", "b", "c"], ["B-X", "I-X", "O"]), Tagged(["d"], ["B-Y"])]
     system = ner.Task(ner.Task.recipes["small"])
     assert system.labels_of(examples) == ["B-X", "L-X", "O", "U-Y"]
-    found = system.scores(examples, [["B-X", "I-X", "O"], ["B-X"]])
-    assert found == {"precision": 50, "recall": 50, "f1": 50}
+    scores = system.scores(examples, [["B-X", "I-X", "O"], ["B-X"]])
+    assert scores == {"precision": 50, "recall": 50, "f1": 50}
     assert system.scores(examples, [["O"] * 3, ["O"]])["f1"] == 0
     assert system.to_json(examples[0], ["B-X", "I-X", "O"])["spans"] == [{"start": 0, "end": 2, "kind": "X"}]
 
@@ -24,9 +24,9 @@ def test_spans_are_scored_and_a_span_of_another_kind_is_wrong():
 def test_whole_arguments_are_scored_and_frequent_labels_by_themselves():
     gold = ["B-A0", "B-V", "B-A1", "B-C-A1"]
     examples = [Frame(["a", "b", "c", "d"], 1, gold)] * 100
-    found = ROLES.scores(examples, [["B-A0", "O", "O", "O"]] * 50 + [gold] * 50)
+    scores = ROLES.scores(examples, [["B-A0", "O", "O", "O"]] * 50 + [gold] * 50)
     f1, a1 = pytest.approx(600 / 7), pytest.approx(200 / 3)
-    assert found == {"precision": 100, "recall": 75, "f1": f1, "A0": 100, "A1": a1}
+    assert scores == {"precision": 100, "recall": 75, "f1": f1, "A0": 100, "A1": a1}
     assert ROLES.scores(examples[:1], [gold]) == {"precision": 100, "recall": 100, "f1": 100}
     assert ROLES.to_json(examples[0], gold)["spans"][-1] == {"start": 3, "end": 4, "kind": "C-A1"}
 

@@ -1,4 +1,4 @@
-"""The page of formats: its lines are read as it says."""
+"""The commands on the page of formats read its lines as it says."""
 
 import re
 
@@ -59,9 +59,9 @@ def test_the_lines_of_each_format_are_read_by_their_command(tmp_path, text, comm
     system = kind(kind.recipes["small"], reading=Reading(strict=True, **task_commands._reading(arguments)))
     examples = system.examples(system.read(path), training=False)
     tokens = sum(len(tokens) for example in examples for tokens in system.texts(example))
-    found = len(examples), tokens, set().union(*map(labels_of, examples))
+    counted = len(examples), tokens, set().union(*map(labels_of, examples))
     name = arguments.train if arguments.task == "ner" else f"{arguments.task} {arguments.train}"
-    assert found == EXPECTED.pop(name)
+    assert counted == EXPECTED.pop(name)
     assert len(system.read_unlabelled(path)) >= len(examples)
 
 

@@ -22,13 +22,13 @@ class Task(sentiment.Task):
 
     def network(self, vectors):
         tokens = keras.Input((None,), dtype="string", name="tokens")
-        known = vectors(tokens)
-        hidden = keras.layers.Dropout(0.3)(SequencePooling(("mean",))(known.above(known.below)))
+        embedded = vectors(tokens)
+        hidden = keras.layers.Dropout(0.3)(SequencePooling(("mean",))(embedded.above(embedded.below)))
         return keras.Model({"tokens": tokens}, keras.layers.Dense(len(self.labels))(hidden))
 
 
 class Killed(Exception):
-    """Stands for a kill."""
+    """Raised where a kill would end the run."""
 
 
 def kill(monkeypatch, count):

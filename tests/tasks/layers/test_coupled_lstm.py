@@ -20,14 +20,14 @@ def expected(layer: CoupledLSTM, vectors: np.ndarray, kept: np.ndarray | None = 
     """The outputs for one row without padding, float64, read from its start."""
     names = ("kernel", "recurrent_kernel", "bias", "initial_cell", "initial_output")
     kernel, recurrent, bias, cell, output = (np.asarray(getattr(layer, name), np.float64) for name in names)
-    found = []
+    outputs = []
     for vector in vectors.astype(np.float64):
         gates = vector @ kernel + (output if kept is None else output * kept) @ recurrent + bias
         i, j, o = gates[:, :UNITS], gates[:, UNITS : 2 * UNITS], gates[:, 2 * UNITS :]
         cell = (1 - sigmoid(i)) * cell + sigmoid(i) * np.tanh(j)
         output = np.tanh(cell) * sigmoid(o)
-        found.append(output[0])
-    return np.array(found)
+        outputs.append(output[0])
+    return np.array(outputs)
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +47,8 @@ def with_weights_of(layer: CoupledLSTM, **options) -> CoupledLSTM:
 @pytest.mark.parametrize("step", [1, -1], ids=["forward", "backward"])
 def test_outputs_are_those_of_the_formulas_and_zero_at_padding(layer, step):
     made = with_weights_of(layer, reverse=step == -1)
-    found = made(tf.constant(VECTORS), mask=tf.constant(MASK)).numpy()
-    for row, vectors, length in zip(found, VECTORS, LENGTHS, strict=True):
+    outputs = made(tf.constant(VECTORS), mask=tf.constant(MASK)).numpy()
+    for row, vectors, length in zip(outputs, VECTORS, LENGTHS, strict=True):
         np.testing.assert_allclose(row[:length], expected(layer, vectors[:length][::step])[::step], **CLOSE)
         assert not row[length:].any()
     np.testing.assert_allclose(made(tf.constant(VECTORS[:1]))[0], expected(layer, VECTORS[0][::step])[::step], **CLOSE)
@@ -64,9 +64,9 @@ def test_dropout_has_one_mask_for_all_steps_and_only_in_training(layer, monkeypa
         return masks[-1]
 
     monkeypatch.setattr(keras.random, "dropout", drawn)
-    found = made(vectors, training=True)
+    outputs = made(vectors, training=True)
     (kept,) = [np.asarray(mask, np.float64) for mask in masks]
     assert kept.shape == (3, UNITS)
     assert set(np.unique(kept.round(4))) == {0, round(1 / 0.6, 4)}
-    for row, one, mask in zip(found, VECTORS, kept, strict=True):
-        np.testing.assert_allclose(row, expected(layer, one, mask), **CLOSE)
+    for row, sequence, mask in zip(outputs, VECTORS, kept, strict=True):
+        np.testing.assert_allclose(row, expected(layer, sequence, mask), **CLOSE)

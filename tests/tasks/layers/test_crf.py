@@ -25,7 +25,7 @@ def crf() -> CRF:
 
 def path_score(layer: CRF, scores, path) -> float:
     """The score of one path in float64, as the definition has it."""
-    transitions, begin, end = (np.asarray(one, np.float64) for one in (layer.transitions, layer.begin, layer.end))
+    transitions, begin, end = (np.asarray(part, np.float64) for part in (layer.transitions, layer.begin, layer.end))
     steps = sum(transitions[a, b] for a, b in itertools.pairwise(path))
     return (
         sum(float(row[label]) for row, label in zip(scores, path, strict=True)) + begin[path[0]] + steps + end[path[-1]]
@@ -39,12 +39,12 @@ def scored_paths(layer: CRF, scores: np.ndarray) -> dict[tuple[int, ...], float]
 
 def test_likelihood_is_that_of_the_path_among_all_of_its_length():
     layer = crf()
-    found = layer.log_likelihood(tf.constant(SCORES), tf.constant(LABELS)).numpy()
+    likelihoods = layer.log_likelihood(tf.constant(SCORES), tf.constant(LABELS)).numpy()
     for row, length in enumerate(LENGTHS[:3]):
         every = scored_paths(layer, SCORES[row, :length])
         expected = every[tuple(LABELS[row, :length])] - np.logaddexp.reduce(list(every.values()))
-        np.testing.assert_allclose(found[row], expected, **checks.TOLERANCE)
-    assert found[3] == 0
+        np.testing.assert_allclose(likelihoods[row], expected, **checks.TOLERANCE)
+    assert likelihoods[3] == 0
     half = tf.constant(SCORES, tf.float16)
     expected = layer.log_likelihood(tf.cast(half, tf.float32), tf.constant(LABELS))
     np.testing.assert_array_equal(layer.log_likelihood(half, tf.constant(LABELS)), expected)
@@ -72,14 +72,14 @@ def test_the_decoded_path_is_the_best_of_all_and_of_the_allowed_ones():
 
 def test_marginals_are_sums_over_all_paths():
     layer, mask = crf(), np.arange(4) < np.array(LENGTHS)[:, None]
-    found = layer.marginals(tf.constant(SCORES), tf.constant(mask)).numpy()
+    marginals = layer.marginals(tf.constant(SCORES), tf.constant(mask)).numpy()
     expected = np.zeros((4, 4, 3))
     for row, length in enumerate(LENGTHS[:3]):
         every = scored_paths(layer, SCORES[row, :length])
         total = np.logaddexp.reduce(list(every.values()))
         for path, score in every.items():
             expected[row, range(length), path] += np.exp(score - total)
-    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
+    np.testing.assert_allclose(marginals, expected, **checks.TOLERANCE)
 
 
 def test_scores_of_minus_infinity_are_no_error():
@@ -157,11 +157,11 @@ def expected_loss_and_accuracy(model: keras.Model, crf: CRF, may: list[str]) -> 
             for path in every
             if all("".join(pair) in may for pair in itertools.pairwise("^" + "".join("OBI"[n] for n in path) + "$"))
         ]
-        right += sum(one == other for one, other in zip(gold, max(allowed, key=every.get), strict=True))
+        right += sum(label == other for label, other in zip(gold, max(allowed, key=every.get), strict=True))
     return np.mean(losses), right / REAL.sum()
 
 
-ANY = [one + other for one in "^OBI" for other in "OBI$"]
+ANY = [before + after for before in "^OBI" for after in "OBI$"]
 IOB2 = [pair for pair in ANY if pair not in ("^I", "OI")]
 
 
@@ -169,8 +169,8 @@ IOB2 = [pair for pair in ANY if pair not in ("^I", "OI")]
 def test_compile_and_fit_have_the_loss_and_accuracy_of_all_paths(labels, may):
     model, crf, best = tagger(labels, jit_compile=labels == 3)
     loss, accuracy = expected_loss_and_accuracy(model, crf, may)
-    found = model.evaluate(WORDS, TARGETS, verbose=0, return_dict=True)
-    assert found == pytest.approx({"loss": loss, "accuracy": accuracy}, abs=checks.rounding(4 * 8, 4, 4))
+    figures = model.evaluate(WORDS, TARGETS, verbose=0, return_dict=True)
+    assert figures == pytest.approx({"loss": loss, "accuracy": accuracy}, abs=checks.rounding(4 * 8, 4, 4))
     history = model.fit(WORDS, TARGETS, epochs=80, verbose=0).history
     assert history["loss"][-1] < 0.3 * history["loss"][0]
     # The last sentence begins with an I-.

@@ -14,7 +14,7 @@ INPUTS = RANDOM.normal(size=(BATCH, TIME, DIM))
 KEEP = np.where(RANDOM.random((BATCH, UNITS)) < 0.5, 0.0, 2.0)
 # A whole row, one padded on the right, one with padding on the left and between.
 MASK = np.array([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0], [0, 1, 0, 1, 1, 1]], bool)
-# Of values of order 1: sums of the input's and the state's products, one from another as `checks` counts them.
+# For values of order 1: sums of products with the input and the state, chained as `checks` counts them.
 TOLERANCE = {"rtol": 0, "atol": checks.rounding(DIM + UNITS + 1 + 4, steps=4)}
 
 
@@ -23,14 +23,14 @@ def reference(inputs, kernel, recurrent_kernel, bias, mask=None, keep=None, go_b
     outputs = np.zeros((*inputs.shape[:2], recurrent_kernel.shape[0]))
     for row, sequence in enumerate(inputs):
         cell = hidden = np.zeros(recurrent_kernel.shape[0])
-        places = [place for place in range(len(sequence)) if mask is None or mask[row, place]]
-        for place in reversed(places) if go_backwards else places:
-            *from_input, straight = np.split(sequence[place] @ kernel, 6)
+        steps = [step for step in range(len(sequence)) if mask is None or mask[row, step]]
+        for step in reversed(steps) if go_backwards else steps:
+            *from_input, straight = np.split(sequence[step] @ kernel, 6)
             i, f, o, t, j = from_input + (hidden @ recurrent_kernel + bias).reshape(5, -1)
             cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(j)
             hidden = sigmoid(t) * sigmoid(o) * np.tanh(cell) + (1 - sigmoid(t)) * straight
             hidden = hidden if keep is None else hidden * keep[row]
-            outputs[row, place] = hidden
+            outputs[row, step] = hidden
     return outputs
 
 
@@ -41,19 +41,19 @@ def layer_of(dtype="float32", **options) -> HighwayLSTM:
 
 
 def weights_of(layer) -> list[np.ndarray]:
-    return [np.asarray(one, np.float64) for one in (layer.kernel, layer.recurrent_kernel, layer.bias)]
+    return [np.asarray(variable, np.float64) for variable in (layer.kernel, layer.recurrent_kernel, layer.bias)]
 
 
 @pytest.mark.parametrize("go_backwards", [False, True])
 @pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
 def test_values_equal_the_reference(go_backwards, mask):
     layer = layer_of(go_backwards=go_backwards)
-    found = layer(tf.constant(INPUTS, tf.float32), mask=None if mask is None else tf.constant(mask))
-    assert found.shape == layer.compute_output_shape(INPUTS.shape) == (BATCH, TIME, UNITS)
+    outputs = layer(tf.constant(INPUTS, tf.float32), mask=None if mask is None else tf.constant(mask))
+    assert outputs.shape == layer.compute_output_shape(INPUTS.shape) == (BATCH, TIME, UNITS)
     expected = reference(INPUTS, *weights_of(layer), mask, go_backwards=go_backwards)
-    np.testing.assert_allclose(found, expected, **TOLERANCE)
+    np.testing.assert_allclose(outputs, expected, **TOLERANCE)
     if mask is not None:
-        assert not found.numpy()[~mask].any()
+        assert not outputs.numpy()[~mask].any()
 
 
 @pytest.mark.parametrize("go_backwards", [False, True])
@@ -67,13 +67,13 @@ def test_gradients_of_a_float64_layer_equal_differences(go_backwards):
         projected = tf.matmul(inputs, kernel) + tf.pad(bias, [(0, UNITS)])
         outputs = scan(projected, recurrent_kernel, tf.constant(MASK), tf.constant(KEEP), go_backwards)
         loss = tf.reduce_sum(outputs * upstream)
-    found = tape.gradient(loss, given)
+    gradients = tape.gradient(loss, given)
 
     def total(*arrays):
         return np.sum(reference(*arrays, MASK, KEEP, go_backwards) * upstream)
 
     np.testing.assert_allclose(loss, total(*map(np.asarray, given)), rtol=1e-12)
-    checks.assert_gradients(total, [one.numpy() for one in given], [one.numpy() for one in found])
+    checks.assert_gradients(total, [array.numpy() for array in given], [array.numpy() for array in gradients])
 
 
 def test_a_dropped_unit_is_dropped_at_all_steps_of_a_sequence_and_nothing_is_outside_of_training():

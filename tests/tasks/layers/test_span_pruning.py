@@ -6,15 +6,15 @@ import pytest
 from elmo_tf.tasks.layers.mention_spans import best_spans
 
 
-def crosses(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    (first, last), (begin, end) = sorted([one, other])
+def crosses(span: tuple[int, int], other: tuple[int, int]) -> bool:
+    (first, last), (begin, end) = sorted([span, other])
     return first < begin <= last < end
 
 
 def expected(scores: np.ndarray, most: int) -> list[tuple[int, int]]:
     spans = [(first, first + width) for first, width in zip(*np.where(scores > -np.inf), strict=True)]
     kept: list[tuple[int, int]] = []
-    for span in sorted(spans, key=lambda one: -scores[one[0], one[1] - one[0]]):
+    for span in sorted(spans, key=lambda pair: -scores[pair[0], pair[1] - pair[0]]):
         if len(kept) < most and not any(crosses(span, other) for other in kept):
             kept.append(span)
     return sorted(kept)
@@ -33,13 +33,13 @@ def test_the_best_that_do_not_cross_are_kept(seed):
     random = np.random.default_rng(seed)
     sizes = random.integers(1, 40, 3)
     scores = [scores_of(random, size, 4) for size in sizes]
-    found = best_spans(np.concatenate(scores), np.repeat([0, 1, 4], sizes), 0.7)
+    kept = best_spans(np.concatenate(scores), np.repeat([0, 1, 4], sizes), 0.7)
     wanted, before = [], 0
-    for one, size in zip(scores, sizes, strict=True):
-        wanted += [(before + a, before + b) for a, b in expected(one, max(1, int(0.7 * size)))]
+    for part, size in zip(scores, sizes, strict=True):
+        wanted += [(before + a, before + b) for a, b in expected(part, max(1, int(0.7 * size)))]
         before += size
-    assert [(place // 4, place // 4 + place % 4) for place in found.tolist()] == wanted
-    assert found.dtype == np.int32
+    assert [(index // 4, index // 4 + index % 4) for index in kept.tolist()] == wanted
+    assert kept.dtype == np.int32
 
 
 def test_a_document_with_fewer_spans_than_may_be_kept_keeps_all():

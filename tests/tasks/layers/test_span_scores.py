@@ -3,7 +3,6 @@
 import gc
 import weakref
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -47,10 +46,10 @@ def mentions():
     return checks.randomize(layer)
 
 
-def found_spans(layer: MentionSpans, **options) -> dict[str, np.ndarray]:
+def outputs_of(layer: MentionSpans, **options) -> dict[str, np.ndarray]:
     inputs = {name: tf.constant(array) for name, array in INPUTS.items()}
-    found = layer(inputs, mask={"hidden": tf.constant(MASK), "vectors": None, "documents": None}, **options)
-    return {name: one.numpy() for name, one in found.items()}
+    outputs = layer(inputs, mask={"hidden": tf.constant(MASK), "vectors": None, "documents": None}, **options)
+    return {name: tensor.numpy() for name, tensor in outputs.items()}
 
 
 def test_spans_have_the_vectors_and_scores_of_the_definition_and_the_best_are_kept(mentions):
@@ -63,15 +62,16 @@ def test_spans_have_the_vectors_and_scores_of_the_definition_and_the_best_are_ke
             if sentence[first] == sentence[last]:
                 rows[first, last] = span_vector(mentions, hidden, vectors, first, last)
                 scores[first, last - first] = feedforward(rows[first, last], mentions._score_weights)
-    chosen = [divmod(place, WIDTH) for place in best_spans(scores, np.array(DOCUMENTS)[sentence], 0.8).tolist()]
+    kept = best_spans(scores, np.array(DOCUMENTS)[sentence], 0.8).tolist()
+    chosen = [divmod(number, WIDTH) for number in kept]
     assert {width for _, width in chosen} == {0, 1, 2}
-    found = found_spans(mentions)
-    assert found["spans"].tolist() == [[first, first + width + 1] for first, width in chosen]
-    assert found["places"].tolist() == [
-        [sentence[first], first - list(sentence).index(sentence[first])] for first, _ in chosen
-    ]
-    np.testing.assert_allclose(found["vectors"], [rows[one, one + width] for one, width in chosen], **CLOSE)
-    np.testing.assert_allclose(found["scores"], [scores[one] for one in chosen], **CLOSE)
+    outputs = outputs_of(mentions)
+    assert outputs["spans"].tolist() == [[first, first + width + 1] for first, width in chosen]
+    starts = [list(sentence).index(sentence[first]) for first, _ in chosen]
+    positions = [[sentence[first], first - start] for (first, _), start in zip(chosen, starts, strict=True)]
+    assert outputs["places"].tolist() == positions
+    np.testing.assert_allclose(outputs["vectors"], [rows[first, first + width] for first, width in chosen], **CLOSE)
+    np.testing.assert_allclose(outputs["scores"], [scores[span] for span in chosen], **CLOSE)
 
 
 def test_a_spans_vector_has_the_width_with_which_it_was_scored(mentions):
@@ -79,9 +79,9 @@ def test_a_spans_vector_has_the_width_with_which_it_was_scored(mentions):
     layer = MentionSpans(WIDTH, 0.8, FEATURES, UNITS, dropout_rate=0.5)
     layer.build({name: array.shape for name, array in INPUTS.items()})
     layer.widths.assign(tf.ones_like(layer.widths))
-    parts = [found_spans(layer, training=True)["vectors"][:, 2 * HIDDEN : -DIM] for _ in range(3)]
+    parts = [outputs_of(layer, training=True)["vectors"][:, 2 * HIDDEN : -DIM] for _ in range(3)]
     assert {0.0, 2.0} == {float(number) for part in parts for number in np.unique(part)}
-    assert {1.0} == {float(number) for number in np.unique(found_spans(layer)["vectors"][:, 2 * HIDDEN : -DIM])}
+    assert {1.0} == {float(number) for number in np.unique(outputs_of(layer)["vectors"][:, 2 * HIDDEN : -DIM])}
 
 
 SPANS = 9
@@ -102,8 +102,8 @@ def antecedent_scores(layer: AntecedentScores) -> np.ndarray:
     documents, genres = PAIR_INPUTS["documents"][rows], PAIR_INPUTS["genres"][rows]
     speakers = PAIR_INPUTS["speakers"][rows, columns]
     distances, same, kinds = (np.asarray(table, np.float64) for table in layer._tables)
-    found = np.full((SPANS, layer.most + 1), NONE)
-    found[:, 0] = 0
+    scores = np.full((SPANS, layer.most + 1), NONE)
+    scores[:, 0] = 0
     for late in range(SPANS):
         for step in range(1, min(layer.most, late) + 1):
             early = late - step
@@ -113,8 +113,8 @@ def antecedent_scores(layer: AntecedentScores) -> np.ndarray:
             pair += [same[int(speakers[early] == speakers[late])]]
             pair += [kinds[genres[late] - 1] if genres[late] else np.zeros(FEATURES)]
             score = feedforward(np.concatenate(pair), layer._score_weights)
-            found[late, step] = score + own[late] + own[early]
-    return found
+            scores[late, step] = score + own[late] + own[early]
+    return scores
 
 
 @pytest.mark.parametrize("block", [2, 16])
@@ -123,10 +123,10 @@ def test_pairs_have_the_scores_of_the_definition_and_documents_have_no_common_pa
     layer = AntecedentScores(4, FEATURES, UNITS, num_genres=2)
     layer.build({name: array.shape for name, array in PAIR_INPUTS.items()})
     checks.randomize(layer)
-    found = layer({name: tf.constant(array) for name, array in PAIR_INPUTS.items()})
+    scores = layer({name: tf.constant(array) for name, array in PAIR_INPUTS.items()})
     expected = antecedent_scores(layer)
-    np.testing.assert_array_equal(found == np.float32(NONE), expected == NONE)
-    np.testing.assert_allclose(found, expected, rtol=checks.rounding(1), atol=CLOSE["atol"])
+    np.testing.assert_array_equal(scores == np.float32(NONE), expected == NONE)
+    np.testing.assert_allclose(scores, expected, rtol=checks.rounding(1), atol=CLOSE["atol"])
 
 
 def test_the_gradient_has_the_dropout_with_which_pairs_were_scored(monkeypatch):
@@ -140,10 +140,10 @@ def test_the_gradient_has_the_dropout_with_which_pairs_were_scored(monkeypatch):
     sums = []
     for _ in range(2):
         with tf.GradientTape() as tape:
-            found = layer(inputs, training=True)
-            sums.append(tf.reduce_sum(tf.where(found > NONE, found, 0)))
+            scores = layer(inputs, training=True)
+            sums.append(tf.reduce_sum(tf.where(scores > NONE, scores, 0)))
         gradients = tape.gradient(sums[-1], [end.value for end in ends])
-        product = sum(float(np.sum(one * other)) for one, other in zip(gradients, ends, strict=True))
+        product = sum(float(np.sum(gradient * other)) for gradient, other in zip(gradients, ends, strict=True))
         assert float(sums[-1]) == pytest.approx(product, abs=checks.rounding(64, 50))
     # Drawn anew each time.
     assert abs(float(sums[0] - sums[1])) > 0.1
@@ -176,27 +176,21 @@ def test_one_span_has_no_antecedent():
     np.testing.assert_array_equal(layer(inputs), np.array([[0, NONE]], np.float32))
 
 
-@pytest.fixture
-def half_precision():
-    keras.config.set_dtype_policy("mixed_float16")
-    yield
-    keras.config.set_dtype_policy("float32")
-
-
-def test_with_half_precision_all_numbers_stay_finite(mentions, half_precision):
+def test_with_half_precision_all_numbers_stay_finite(mentions, dtype_policy):
+    dtype_policy("mixed_float16")
     layer = MentionSpans(WIDTH, 0.8, FEATURES, UNITS)
     layer.build({name: array.shape for name, array in INPUTS.items()})
     layer.set_weights(mentions.get_weights())
-    expected, found = found_spans(mentions), found_spans(layer)
-    assert found["spans"].tolist() == expected["spans"].tolist()
-    np.testing.assert_allclose(found["vectors"], expected["vectors"], rtol=0, atol=0.02)
+    expected, rounded = outputs_of(mentions), outputs_of(layer)
+    assert rounded["spans"].tolist() == expected["spans"].tolist()
+    np.testing.assert_allclose(rounded["vectors"], expected["vectors"], rtol=0, atol=0.02)
     pairs = AntecedentScores(4, FEATURES, UNITS, num_genres=2)
     inputs = {name: tf.constant(array) for name, array in PAIR_INPUTS.items()}
     with tf.GradientTape() as tape:
         scores = pairs(inputs)
         loss = tf.reduce_logsumexp(tf.where(scores > NONE, scores, NONE))
     assert np.isfinite(scores).all() and scores.numpy().min() == np.float32(NONE)
-    assert all(np.isfinite(one).all() for one in tape.gradient(loss, pairs.trainable_variables))
+    assert all(np.isfinite(gradient).all() for gradient in tape.gradient(loss, pairs.trainable_variables))
 
 
 def test_distances_are_binned():
@@ -218,16 +212,15 @@ def test_blocks_have_the_values_and_gradients_of_the_whole(in_graph):
     def both(function):
         with tf.GradientTape() as tape:
             tape.watch([left, right])
-            found = function()
-            loss = tf.reduce_sum(found * weights)
-        return found, tape.gradient(loss, [left, right])
+            outputs = function()
+            loss = tf.reduce_sum(outputs * weights)
+        return outputs, tape.gradient(loss, [left, right])
 
     def blocks():
         return both(lambda: in_blocks(product, (), [left, right], tf.constant(7), 3))
 
-    found, gradients = tf.function(blocks)() if in_graph else blocks()
+    outputs, gradients = tf.function(blocks)() if in_graph else blocks()
     expected, others = both(lambda: tf.tanh(tf.matmul(left, right, transpose_b=True)))
-    np.testing.assert_allclose(found, expected, **checks.FEW)
-    for one, other in zip(gradients, others, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=checks.rounding(7, 8))
+    np.testing.assert_allclose(outputs, expected, **checks.FEW)
+    checks.assert_all_close(gradients, others, rtol=0, atol=checks.rounding(7, 8))
     assert len(seen) == 2  # traced once forward and once backward

@@ -43,15 +43,15 @@ def softmax(values: np.ndarray) -> np.ndarray:
 
 
 def attended(layer, context, query) -> np.ndarray:
-    found = scores(layer, context, query)
-    of_query = softmax(found) @ query
-    of_context = softmax(found.max(1)) @ context
+    similarities = scores(layer, context, query)
+    of_query = softmax(similarities) @ query
+    of_context = softmax(similarities.max(1)) @ context
     return np.concatenate([context, of_query, context * of_query, context * of_context], -1)
 
 
 def self_attended(layer, vectors) -> np.ndarray:
-    found = np.exp(scores(layer, vectors, vectors)) * (1 - np.eye(len(vectors)))
-    return found @ vectors / (found.sum(-1, keepdims=True) + np.exp(float(layer.nothing)))
+    weights = np.exp(scores(layer, vectors, vectors)) * (1 - np.eye(len(vectors)))
+    return weights @ vectors / (weights.sum(-1, keepdims=True) + np.exp(float(layer.nothing)))
 
 
 # The longest sum: of 5 positions, each weight a softmax of sums of 3 * 3 products.
@@ -59,17 +59,17 @@ TOLERANCE = {"rtol": 0, "atol": checks.rounding(5 + 9 + 8, 10, 3)}
 
 
 def test_attention_both_ways_is_that_of_its_definition(both_ways):
-    found = both_ways([CONTEXT, QUERY], mask=[tf.constant(MASKS["context"]), tf.constant(MASKS["query"])])
-    for row, context, query, time, query_time in zip(found, CONTEXT, QUERY, *LENGTHS.values(), strict=True):
+    outputs = both_ways([CONTEXT, QUERY], mask=[tf.constant(MASKS["context"]), tf.constant(MASKS["query"])])
+    for row, context, query, time, query_time in zip(outputs, CONTEXT, QUERY, *LENGTHS.values(), strict=True):
         expected = attended(both_ways, context[:time], query[:query_time])
         np.testing.assert_allclose(row[:time], expected, **TOLERANCE)
-    assert found.shape == both_ways.compute_output_shape((CONTEXT.shape, QUERY.shape))
+    assert outputs.shape == both_ways.compute_output_shape((CONTEXT.shape, QUERY.shape))
     np.testing.assert_allclose(both_ways([CONTEXT, QUERY])[0], attended(both_ways, CONTEXT[0], QUERY[0]), **TOLERANCE)
 
 
 def test_a_position_attends_to_all_others_or_to_nothing(within):
-    found = within(CONTEXT, mask=tf.constant(MASKS["context"]))
-    for row, vectors, time in zip(found, CONTEXT, LENGTHS["context"], strict=True):
+    outputs = within(CONTEXT, mask=tf.constant(MASKS["context"]))
+    for row, vectors, time in zip(outputs, CONTEXT, LENGTHS["context"], strict=True):
         np.testing.assert_allclose(row[:time], self_attended(within, vectors[:time]), **TOLERANCE)
     np.testing.assert_array_equal(within(CONTEXT[:, :1]), np.zeros((2, 1, DIM)))
 
@@ -81,8 +81,8 @@ def test_large_scores_and_large_values_of_nothing_stay_finite(size):
     assert float(layer.nothing) == -1
     checks.randomize(layer)
     layer.nothing.assign(size)
-    found = layer(CONTEXT * 100)
-    assert np.isfinite(found).all()
+    outputs = layer(CONTEXT * 100)
+    assert np.isfinite(outputs).all()
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -92,13 +92,12 @@ def test_blocks_of_positions_change_neither_results_nor_gradients(both_ways, wit
     def results() -> list[np.ndarray]:
         def call() -> list[tf.Tensor]:
             with tf.GradientTape() as tape:
-                found = [both_ways([CONTEXT, QUERY], mask=[mask, None]), within(CONTEXT, mask=mask)]
-                loss = tf.add_n([tf.reduce_sum(tf.sin(one)) for one in found])
-            return found + tape.gradient(loss, [*both_ways.trainable_weights, *within.trainable_weights])
+                outputs = [both_ways([CONTEXT, QUERY], mask=[mask, None]), within(CONTEXT, mask=mask)]
+                loss = tf.add_n([tf.reduce_sum(tf.sin(tensor)) for tensor in outputs])
+            return outputs + tape.gradient(loss, [*both_ways.trainable_weights, *within.trainable_weights])
 
-        return [np.asarray(one) for one in (tf.function(call) if compiled else call)()]
+        return [np.asarray(tensor) for tensor in (tf.function(call) if compiled else call)()]
 
     whole = results()
     monkeypatch.setattr(trilinear_attention, "_MOST_SCORES", 2 * 5 * 2)  # two positions at once
-    for found, expected in zip(results(), whole, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=0, atol=checks.rounding(5 * 2 + 9 + 8, 10, 6))
+    checks.assert_all_close(results(), whole, rtol=0, atol=checks.rounding(5 * 2 + 9 + 8, 10, 6))

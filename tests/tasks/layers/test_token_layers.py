@@ -40,8 +40,8 @@ def test_a_word_with_half_a_surrogate_pair_as_json_may_have_it_gets_a_vector():
     recipe = toy.Task.recipes["paper"]
     words = word_table(recipe, [["smile\ud83d", "a"], ["smile\ud83d"]], [["cut\ud83d"]]).words
     layer = WordEmbedding(words, 4, recipe.words.lower)
-    found, unknown = np.asarray(layer(padded([["smile\ud83d", "other"]])))[0]
-    np.testing.assert_array_equal(found, layer.vectors[1 + words.index("smile?")])
+    vector, unknown = np.asarray(layer(padded([["smile\ud83d", "other"]])))[0]
+    np.testing.assert_array_equal(vector, layer.vectors[1 + words.index("smile?")])
     np.testing.assert_array_equal(unknown, layer.vectors[0])
 
 
@@ -56,32 +56,32 @@ def test_frozen_vectors_are_not_trained():
 def spelled(layer: Spelling, token: str) -> np.ndarray:
     """The vector of a token's spelling in float64, as the definition has it."""
     ids = char_ids.encode_tokens([token.encode()])[0]
-    characters, bias = (np.asarray(one, np.float64) for one in (layer.characters, layer.bias))
-    rows, found = characters[ids[ids != char_ids.PAD]], []
+    characters, bias = (np.asarray(variable, np.float64) for variable in (layer.characters, layer.bias))
+    rows, maxima = characters[ids[ids != char_ids.PAD]], []
     for kernel in layer.kernels:
-        # As many positions as there are characters; an even width sees one more behind than before.
+        # There is a window for each character. An even width sees one more character behind than before it.
         width = kernel.shape[0]
         wide = np.pad(rows, (((width - 1) // 2, width // 2), (0, 0)))
-        windows = [wide[place : place + width] for place in range(len(rows))]
-        found.append(
+        windows = [wide[start : start + width] for start in range(len(rows))]
+        maxima.append(
             np.max([np.einsum("wd,wdf->f", window, np.asarray(kernel, np.float64)) for window in windows], axis=0)
         )
-    return np.maximum(0, np.concatenate(found) + bias)
+    return np.maximum(0, np.concatenate(maxima) + bias)
 
 
 @pytest.mark.parametrize("width", [3, (3, 4, 5)], ids=["one width", "three widths"])
 def test_spelling_is_the_maximum_over_the_windows_of_its_characters(width):
     layer = checks.randomize(Spelling(filters=5, dim=4, width=width))
-    found = layer(TOKENS).numpy()
+    vectors = layer(TOKENS).numpy()
     dim = 5 if width == 3 else 15
     expected = [
         [spelled(layer, token.decode()) if real else np.zeros(dim) for token, real in zip(*pair, strict=True)]
         for pair in zip(TOKENS.numpy(), MASK, strict=True)
     ]
     close = {"rtol": 0, "atol": checks.rounding(4 * 5 + 1, 10)}
-    np.testing.assert_allclose(found, expected, **close)
+    np.testing.assert_allclose(vectors, expected, **close)
     # Whatever the batch's longest token is.
-    np.testing.assert_allclose(layer(TOKENS[:1, :1])[0, 0], found[0, 0], **close)
+    np.testing.assert_allclose(layer(TOKENS[:1, :1])[0, 0], vectors[0, 0], **close)
     assert layer.get_config() == Spelling.from_config(layer.get_config()).get_config()
 
 
