@@ -38,18 +38,18 @@ def test_a_translator_is_trained_resumed_and_used(tmp_path, monkeypatch, capsys)
     cove.main(["translate", *command])
     assert len(capsys.readouterr().out.splitlines()) == len(PAIRS)
 
-    found = dict(model.embed([["Two", "men", "sit"], [], [b"sleep"], ["Unseen", "men", "sit"], ["Unseen", "men"]]))
-    assert {number: layers.shape for number, layers in found.items()} == {
+    embedded = dict(model.embed([["Two", "men", "sit"], [], [b"sleep"], ["Unseen", "men", "sit"], ["Unseen", "men"]]))
+    assert {number: layers.shape for number, layers in embedded.items()} == {
         number: (3, length, 16) for number, length in ((0, 3), (2, 1), (3, 3), (4, 2))
     }
-    np.testing.assert_array_equal(found[0][0, 1], found[3][0, 1])  # a word's own vector, whatever its sentence
-    assert not np.allclose(found[0][1, 1], found[3][1, 1])
+    np.testing.assert_array_equal(embedded[0][0, 1], embedded[3][0, 1])  # a word's own vector, whatever its sentence
+    assert not np.allclose(embedded[0][1, 1], embedded[3][1, 1])
     (alone,) = dict(model.embed([["Unseen", "men"]])).values()
-    np.testing.assert_allclose(alone, found[4], rtol=0, atol=TOLERANCE)
+    np.testing.assert_allclose(alone, embedded[4], rtol=0, atol=TOLERANCE)
 
     ids = [np.array([[4, 5]]), np.array([[4, 5]]), np.array([[cove.BEGIN, 4]])]
-    wide = [*(np.pad(one, ((0, 0), (0, 3))) for one in ids[:2]), ids[2]]
-    np.testing.assert_allclose(*(model.network(one, training=False) for one in (ids, wide)), rtol=0, atol=TOLERANCE)
+    wide = [*(np.pad(rows, ((0, 0), (0, 3))) for rows in ids[:2]), ids[2]]
+    np.testing.assert_allclose(*(model.network(rows, training=False) for rows in (ids, wide)), rtol=0, atol=TOLERANCE)
 
 
 class Counted:
@@ -67,9 +67,9 @@ def test_the_top_layer_takes_the_place_of_elmo_in_the_tagger(tmp_path, monkeypat
         text = "Anna B-PER\nsleeps O\n\nshe O\nsat O\nin O\nParis B-LOC\n\n" * 20
         (tmp_path / "uner_ewt" / f"{part}.conll.xz").write_bytes(lzma.compress(text.encode()))
     monkeypatch.setattr(cove_compared, "SETTINGS", [*small.SMALL, *small.OWN["ner"].split(), "fit.epochs=3"])
-    found = cove_compared.train_ner(Counted(), tmp_path, tmp_path / "run")
-    assert found["train_examples"] == 4
-    assert 0 <= found["f1"] <= 100
+    results = cove_compared.train_ner(Counted(), tmp_path, tmp_path / "run")
+    assert results["train_examples"] == 4
+    assert 0 <= results["f1"] <= 100
 
     layer = cove_compared.TopLayer(Counted(), [["a"], ["b", "c"]], 0.0)
     vectors = layer(tf.constant([["a", ""], ["b", "c"]]))

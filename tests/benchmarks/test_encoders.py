@@ -15,13 +15,13 @@ def encode(sentences):
 
 def test_a_span_has_the_mean_of_its_tokens_and_sentences_without_spans_are_not_encoded():
     sentences = [["a", "bcd", "ef"], ["not", "asked"], ["ghij"]]
-    found = encoders.spans_of(encode, sentences, [[(0, 2), (2, 3)], [], [(0, 1)]])
-    np.testing.assert_array_equal(found[..., 0], [[2, -2], [2, -2], [4, -4]])
+    vectors = encoders.spans_of(encode, sentences, [[(0, 2), (2, 3)], [], [(0, 1)]])
+    np.testing.assert_array_equal(vectors[..., 0], [[2, -2], [2, -2], [4, -4]])
 
 
 def test_entities_are_counted_by_their_spans_and_kinds():
     sentences = [Tagged(["a", "b", "c"], ["B-PER", "I-PER", "O"]), Tagged(["d", "e"], ["B-LOC", "B-ORG"])]
-    # One right, one of another kind, one that only an I- begins.
+    # One entity is right, one has another kind, and one begins with an I-.
     assert encoders.entity_f1(sentences, ["B-PER", "I-PER", "I-LOC", "B-PER", "O"]) == 2 * 1 / (3 + 3)
     assert encoders.entity_f1(sentences, ["B-PER", "I-PER", "O", "B-LOC", "I-ORG"]) == 1
 
@@ -29,6 +29,6 @@ def test_entities_are_counted_by_their_spans_and_kinds():
 def test_words_of_glove_are_found_by_their_lower_case(tmp_path):
     (tmp_path / "glove_small").mkdir()
     (tmp_path / encoders._GLOVE).write_text("the 1 2\ncat 3 4\n")
-    ((number, found),) = encoders.glove(tmp_path)[0]([["The", "CAT", "dog"]])
+    ((number, vectors),) = encoders.glove(tmp_path)[0]([["The", "CAT", "dog"]])
     assert number == 0
-    np.testing.assert_array_equal(found, [[[1, 2], [3, 4], [0, 0]]])
+    np.testing.assert_array_equal(vectors, [[[1, 2], [3, 4], [0, 0]]])

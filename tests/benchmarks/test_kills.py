@@ -1,4 +1,4 @@
-"""Ten of the kills of `benchmarks/kills.py`."""
+"""Runs that `benchmarks/kills.py` kills, ten times in all."""
 
 import pytest
 
@@ -16,6 +16,6 @@ def folder(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_a_run_that_is_killed_at_random_moments_ends_with_the_same_bits(folder, replicas):
-    found = kills.run(folder, kills=5, replicas=replicas, steps=120, seed=replicas)
-    assert found["different"] == []
-    assert found["kills"] > 0
+    result = kills.run(folder, kills=5, replicas=replicas, steps=120, seed=replicas)
+    assert result["different"] == []
+    assert result["kills"] > 0

@@ -58,15 +58,15 @@ def probability(counts: list[collections.Counter], context: tuple, word: int) ->
 def test_the_probabilities_are_those_of_the_definition_and_have_a_sum_of_one(sentences):
     train, test = text(0, sentences), text(1, 20)
     counts = [defined(train, length) for length in range(1, ORDER + 1)]
-    found = kneser_ney.log_probs(flat(train), flat(test), SIZE, ORDER)
+    log_probs = kneser_ney.log_probs(flat(train), flat(test), SIZE, ORDER)
     expected = []
     for sentence in test:
         tokens = (BEGIN, *sentence, END)
-        contexts = [tokens[max(0, place - ORDER + 1) : place] for place in range(1, len(tokens))]
+        contexts = [tokens[max(0, position - ORDER + 1) : position] for position in range(1, len(tokens))]
         expected += [
             math.nan,
             *(math.log(probability(counts, *pair)) for pair in zip(contexts, tokens[1:], strict=True)),
         ]
         for context in contexts:
             assert sum(probability(counts, context, word) for word in range(SIZE) if word != BEGIN) == pytest.approx(1)
-    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(log_probs, expected)

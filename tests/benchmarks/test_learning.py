@@ -18,7 +18,7 @@ def test_a_recipe_is_a_run_for_each_seed_and_a_line_with_their_mean(tmp_path, mo
     texts = ["--train", "train.txt", "--heldout", "valid.txt"]
     learning.main([*texts, "--output", str(tmp_path / "out"), "--seeds", "0", "1", *recipes])
     assert len(commands) == 4 and "--seed 1 --steps 3000 && " in commands[1]
-    # The last of two equal options counts.
+    # If an option is given twice, the last one counts.
     assert "--seed 0 --steps 3000 --steps 7 --set train.dropout_rate=0 && " in commands[2]
     *lines, last = capsys.readouterr().out.splitlines()
     assert lines == [

@@ -27,7 +27,7 @@ def test_a_share_of_the_words_has_errors_the_same_ones_among_more():
     assert [int(part.sum()) for part in chosen] == [0, 3, 6]
     assert (chosen[1] <= chosen[2]).all()
     tokens = [[token for sentence in part for token in sentence.tokens] for part in (sentences, *changed)]
-    for one, part in zip(tokens[1:], chosen, strict=True):
-        assert [a != b for a, b in zip(tokens[0], one, strict=True)] == part.tolist()
+    for words, part in zip(tokens[1:], chosen, strict=True):
+        assert [a != b for a, b in zip(tokens[0], words, strict=True)] == part.tolist()
     assert all(tokens[2][n] == tokens[3][n] for n in np.flatnonzero(chosen[1]))
     assert [sentence.labels for sentence in changed[2]] == [sentence.labels for sentence in sentences]

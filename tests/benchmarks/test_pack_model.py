@@ -37,8 +37,8 @@ def test_packed_files_are_smaller_and_load_with_the_weights_rounded_to_float16(d
         np.testing.assert_array_equal(after[name], values.astype(np.float16))
     assert 0 < about["largest_change"] <= 2**-11
     read = [published_weights.load(folder / "options.json", folder / "weights.hdf5")[1] for folder in (dumped, output)]
-    for one, other in zip(*(bilm.variables for bilm in read), strict=True):
-        np.testing.assert_array_equal(np.float16(one.numpy()), other.numpy())
+    for exact, packed in zip(*(bilm.variables for bilm in read), strict=True):
+        np.testing.assert_array_equal(np.float16(exact.numpy()), packed.numpy())
 
 
 def test_dividing_the_token_layer_leaves_the_bits_of_all_other_layers(dumped, tmp_path):

@@ -40,9 +40,9 @@ def test_a_predictor_that_matters_gains_what_the_normal_distribution_says_and_no
     random = np.random.default_rng(0)
     base, cause, noise = random.normal(size=(3, 4000, 1))
     times = (300 + 10 * base + 3 * cause + 4 * random.normal(size=cause.shape))[:, 0]
-    found = surprisal_reading.gains(times, base, {"cause": cause, "noise": noise})
-    assert found["cause"].mean() == pytest.approx(math.log(5 / 4), abs=0.03)  # the deviation without it is 5
-    assert found["noise"].mean() == pytest.approx(0, abs=0.002)
+    gains = surprisal_reading.gains(times, base, {"cause": cause, "noise": noise})
+    assert gains["cause"].mean() == pytest.approx(math.log(5 / 4), abs=0.03)  # the deviation without it is 5
+    assert gains["noise"].mean() == pytest.approx(0, abs=0.002)
 
 
 def test_the_word_before_stands_beside_each_word():

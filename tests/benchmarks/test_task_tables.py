@@ -63,8 +63,8 @@ def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
     assert commands["uner_100_elmo"][-2:] == ["--set", "recipe=small"]
 
     values = {"metric": "f1", "train_examples": 1000, "seconds": 120, "deviation": 0.5, "best_epoch": 7}
-    found = {"uner_100_baseline": values | {"score": 60.0}, "uner_100_elmo": values | {"score": 70.0}}
-    row = paper_table.table(found, tmp_path).splitlines()[1].split("  ")
+    results = {"uner_100_baseline": values | {"score": 60.0}, "uner_100_elmo": values | {"score": 70.0}}
+    row = paper_table.table(results, tmp_path).splitlines()[1].split("  ")
     cells = [cell.strip() for cell in row if cell]
     assert cells == [
         "uner 100 elmo",
@@ -78,7 +78,7 @@ def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
         "7 / 7",
         "-",
     ]
-    paper_table.draw(found, tmp_path / "curve.png")
+    paper_table.draw(results, tmp_path / "curve.png")
     assert (tmp_path / "curve.png").stat().st_size > 1000
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tests.beam import common
 
 SECONDS = 900
-# More would share the machine with the workers, and other sums.
+# More threads would compete with the workers, and add in another order.
 _THREADS = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 
 

@@ -78,11 +78,7 @@ class Machine:
         hosts = folder / "hosts"
         hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n{self._address} {_POOL}\n")
         self.identifier = f"machine-{self._number}-{time.monotonic_ns()}"
-        settings = {
-            "taskmanager.host": "127.0.0.1",
-            "taskmanager.resource-id": self.identifier,
-            "io.tmp.dirs": folder,
-        }
+        settings = {"taskmanager.host": "127.0.0.1", "taskmanager.resource-id": self.identifier, "io.tmp.dirs": folder}
         pool = [sys.executable, "-m", "tests.cluster.worker_pool", f"{self._address}:{self._cluster.pool_port}"]
         if hidden:
             pool = ["unshare", "--mount", "--map-root-user", "sh", "-c", _HIDE, str(hidden), *pool]
@@ -180,8 +176,8 @@ class Cluster:
         """Returns once the JobManager knows all TaskManagers and no others. Raises RuntimeError if that takes long."""
         for _ in range(_START_SECONDS):
             with contextlib.suppress(OSError):
-                known = {one["id"] for one in self.ask("/taskmanagers")["taskmanagers"]}
-                if known == {machine.identifier for machine in self.machines}:
+                identifiers = {manager["id"] for manager in self.ask("/taskmanagers")["taskmanagers"]}
+                if identifiers == {machine.identifier for machine in self.machines}:
                     return
             if any(process.poll() is not None for process in self._processes):
                 raise RuntimeError(f"a process of the cluster ended; see the logs in {self.folder}")

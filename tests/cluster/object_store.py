@@ -50,7 +50,7 @@ class ObjectStore:
     def names(self, folder: str) -> list[str]:
         """Returns the names of the files in a folder, at any depth."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{folder}/")
-        return [found["Key"].removeprefix(f"{folder}/") for page in pages for found in page.get("Contents", [])]
+        return [entry["Key"].removeprefix(f"{folder}/") for page in pages for entry in page.get("Contents", [])]
 
     def contents(self, folder: str) -> dict[str, bytes]:
         """Returns the files in a folder, by name."""

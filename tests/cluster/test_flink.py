@@ -47,11 +47,11 @@ def test_a_program_of_ones_own_embeds_with_mltransform(cluster, savedmodel, sent
     assert ended.returncode == 0, ended.stderr
     assert len(cluster.jobs()) == earlier + 1
     lines = [line for path in tmp_path.glob("vectors-*.jsonl") for line in path.read_text().splitlines()]
-    found = {row["text"]: row["vector"] for row in map(json.loads, lines)}
+    vectors = {row["text"]: row["vector"] for row in map(json.loads, lines)}
     texts = sentences.read_text().splitlines()
-    assert sorted(found) == sorted(texts)
+    assert sorted(vectors) == sorted(texts)
     expected = elmo_tf.load(savedmodel.path).encode(texts, pool="mean")
-    np.testing.assert_allclose([found[text] for text in texts], expected, **checks.TOLERANCE)
+    np.testing.assert_allclose([vectors[text] for text in texts], expected, **checks.TOLERANCE)
 
 
 def shards(output: pathlib.Path) -> list[pathlib.Path]:
@@ -113,8 +113,8 @@ def test_the_job_of_a_killed_command_does_not_reach_the_output_of_another(
     assert cluster.jobs()[0]["state"] == "RUNNING"
     line = refused(*command, f"--output={output}", *cluster.options)
     assert "is the unfinished output of other options: min_count 2, now None; run that command again, or del" in line
-    output.rename(tmp_path / "deleted")  # at once, whatever the job is writing
-    done(*command, f"--output={output}", *cluster.options)  # once the slots are free: the job ends by itself
+    output.rename(tmp_path / "deleted")  # a rename is atomic, whatever the job is writing
+    done(*command, f"--output={output}", *cluster.options)  # starts once the slots are free: the old job ends by itself
     assert contents(output) == large_records
 
 

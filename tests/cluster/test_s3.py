@@ -34,11 +34,7 @@ def test_preprocess_writes_the_bytes_of_a_local_run(store, cluster, text, far_te
 
 
 @pytest.mark.parametrize(
-    ("where", "kind"),
-    [
-        ("flink", ["--format=tfrecord", "--shards=4"]),
-        ("here", ["--format=npy", "--pool=mean"]),
-    ],
+    ("where", "kind"), [("flink", ["--format=tfrecord", "--shards=4"]), ("here", ["--format=npy", "--pool=mean"])]
 )
 def test_embed_writes_the_bytes_of_a_local_run_and_fetches_the_model_once_a_process(
     store: ObjectStore, savedmodel, sentences, far_model, tmp_path, request, where, kind
@@ -83,8 +79,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_store_that_refuses_is_one_line_and_leaves_nothing(store: ObjectStore, far_text, tmp_path, case):
-    places = {"TEXT": far_text, "OUT": str(tmp_path / "out")}
-    given, output, expected = (places.get(word, word) for word in REFUSED[case])
+    paths = {"TEXT": far_text, "OUT": str(tmp_path / "out")}
+    given, output, expected = (paths.get(word, word) for word in REFUSED[case])
     variables = store.reader() if case == "a reader" else {}
     with store.checking_keys() if case in ("a stranger", "a reader") else contextlib.nullcontext():
         line = refused("preprocess", f"--input={given}", f"--output={output}", **variables)

@@ -1,4 +1,4 @@
-"""The small examples: a dataset with vectors, an HTTP server, and two learning rates."""
+"""The small examples: a dataset with vectors, an HTTP server, two learning rates, and systems on a few sentences."""
 
 import http.client
 import http.server
@@ -16,7 +16,7 @@ import tensorflow as tf
 
 import elmo_tf
 from tests import checks
-from tests.helpers import ROOT
+from tests.helpers import ROOT, run_python
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 TEXT = ["the cat sat", "", "a dog barked at the cat"]
@@ -30,7 +30,7 @@ def imported(name: str) -> types.ModuleType:
 
 
 def expected(savedmodel, sentences: list[list[str]]) -> list[np.ndarray]:
-    return [found.vectors for found in elmo_tf.load(savedmodel.path).encode(sentences)]
+    return [encoded.vectors for encoded in elmo_tf.load(savedmodel.path).encode(sentences)]
 
 
 @pytest.mark.slow
@@ -92,9 +92,9 @@ def test_the_bilm_is_trained_with_a_rate_of_its_own(savedmodel):
     assert len(fast) == 4  # the mix and the dense layer
     assert all(np.abs(change).max() > 0 for change in slow)
     for once, factor, more in ((fast, 2, fast_doubled), (slow, 3, slow_tripled)):
-        for change, found in zip(once, more, strict=True):
+        for change, larger in zip(once, more, strict=True):
             # A change is the difference of two weights, each rounded.
-            np.testing.assert_allclose(found, factor * change, rtol=checks.rounding(64), atol=checks.rounding(8))
+            np.testing.assert_allclose(larger, factor * change, rtol=checks.rounding(64), atol=checks.rounding(8))
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +119,9 @@ def test_the_server_answers_sentences_with_their_tokens_and_vectors(savedmodel, 
     status, body = posted(http_server, json.dumps(TEXT).encode())
     assert status == 200
     wanted = expected(savedmodel, [text.split() for text in TEXT])
-    for found, text, vectors in zip(json.loads(body), TEXT, wanted, strict=True):
-        assert found["tokens"] == text.split()
-        np.testing.assert_allclose(np.reshape(found["vectors"], vectors.shape), vectors, **checks.TOLERANCE)
+    for answer, text, vectors in zip(json.loads(body), TEXT, wanted, strict=True):
+        assert answer["tokens"] == text.split()
+        np.testing.assert_allclose(np.reshape(answer["vectors"], vectors.shape), vectors, **checks.TOLERANCE)
     assert posted(http_server, b"[]") == (200, b"[]")
 
 
@@ -141,3 +141,23 @@ def test_the_servers_command_takes_a_model_and_a_port_and_prints_its_address(sav
 
 def test_the_server_listens_on_this_machine_alone(http_server):
     assert http_server.socket.getsockname()[0] == "127.0.0.1"
+
+
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+TAGGED = "anna B-PER\nsat O\n\nnew B-LOC\nyork I-LOC\nsleeps O\n\n" * 20
+CLASSIFIED = "good\ta fine film\nbad\ta poor film\n" * 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("example", "text", "result"),
+    [("ner_tagger.py", TAGGED, "F1 "), ("sentence_classifier.py", CLASSIFIED, "accuracy ")],
+)
+def test_an_example_prints_its_score(savedmodel, tmp_path, example, text, result):
+    (tmp_path / "data").write_text(text)
+    data = tmp_path / "data"
+    done = run_python(f"examples/{example}", savedmodel.path, data, data, env=QUIET, check=False)
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith(result)
+    assert 0 <= float(last.removeprefix(result)) <= 100

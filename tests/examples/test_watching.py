@@ -71,10 +71,10 @@ def test_weights_and_biases_gets_the_records(trained, monkeypatch):
 @pytest.mark.parametrize("before", [None, "run7"])
 def test_mlflow_gets_the_records_in_the_run_of_that_name(trained, monkeypatch, before):
     begun, sent = [], []
-    found = [] if before is None else [types.SimpleNamespace(info=types.SimpleNamespace(run_id=before))]
+    runs = [] if before is None else [types.SimpleNamespace(info=types.SimpleNamespace(run_id=before))]
     mlflow = types.SimpleNamespace(
         set_experiment=begun.append,
-        search_runs=lambda filter_string, output_format: found,
+        search_runs=lambda filter_string, output_format: runs,
         start_run=lambda run_id, run_name: begun.append((run_id, run_name)),
         log_metrics=lambda values, step: sent.append((values, step)),
     )
@@ -101,7 +101,7 @@ def slurm(folder: pathlib.Path, *arguments: str) -> int:
 def test_the_slurm_script_tells_each_worker_its_place_and_queues_again_when_stopped(tmp_path, status):
     lists = f'if [ "$1" = show ]; then echo n1; echo n2; else echo "$@" >> {tmp_path}/queued; fi'
     stand_in(tmp_path, "scontrol", lists)
-    # As srun does: the same command for each process, here the second.
+    # Like srun, runs the command in the process of a rank, here rank 1.
     stand_in(tmp_path, "srun", f'echo "$1 $SRUN_CPUS_PER_TASK" > {tmp_path}/option; shift; SLURM_PROCID=1 "$@"')
     trains = f'echo "$TF_CONFIG" > {tmp_path}/config; echo "$@" > {tmp_path}/command; exit {status}'
     stand_in(tmp_path, "elmo-tf", trains)
