@@ -106,10 +106,7 @@ WRONG = [
         "--set: the model has model.lstm.units=24, which cannot be changed to model.lstm.units=25$",
     ),
     (f"{EVALUATE} missing", says("missing", "no such folder$")),
-    (
-        f"{EVALUATE} trained --checkpoint best",
-        "--checkpoint: .*trained has no evaluation on held-out text",
-    ),
+    (f"{EVALUATE} trained --checkpoint best", "--checkpoint: .*trained has no evaluation on held-out text"),
     (f"{EVALUATE} trained --checkpoint 4", "--checkpoint: expected latest, best or one of the steps 3, found '4'"),
     (f"{EVALUATE} untrained", says("untrained", "this workdir has no checkpoint yet$")),
     (f"{EVALUATE} trained --unigram other", says("other", OTHER_WORDS)),
@@ -139,10 +136,7 @@ WRONG = [
     ),
     ("import small", "NAME: it goes with --output, --workdir or both; given: none of them$"),
     ("import small --vocab a --workdir new/w", "NAME: it goes with --output, .*; given: --vocab, --workdir$"),
-    (
-        "import --weights text.txt --output new/model",
-        "--weights: it goes with --options, .*; given: --output$",
-    ),
+    ("import --weights text.txt --output new/model", "--weights: it goes with --options, .*; given: --output$"),
     (
         "import --checkpoint a --options b --vocab c --output new/model --workdir new/w",
         "--checkpoint: it goes with --options, --vocab and --workdir; given: .* --output, --workdir$",

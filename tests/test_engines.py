@@ -23,35 +23,31 @@ ENGLISH = {"rtol": 0, "atol": 5e-6}
 def test_vectors_of_numpy_and_tensorflow_agree(layers):
     numpy, tensorflow = (elmo_tf.load("english", engine=engine) for engine in ("numpy", "tensorflow"))
     assert (numpy.engine, tensorflow.engine) == ("numpy", "tensorflow")
-    for one, other in zip(numpy.encode(SENTENCES, layers), tensorflow.encode(SENTENCES, layers), strict=True):
-        assert (one.tokens, one.vectors.dtype) == (other.tokens, np.float32)
-        np.testing.assert_allclose(one.vectors, other.vectors, **ENGLISH)
+    for by_numpy, by_tensorflow in zip(
+        numpy.encode(SENTENCES, layers), tensorflow.encode(SENTENCES, layers), strict=True
+    ):
+        assert (by_numpy.tokens, by_numpy.vectors.dtype) == (by_tensorflow.tokens, np.float32)
+        np.testing.assert_allclose(by_numpy.vectors, by_tensorflow.vectors, **ENGLISH)
 
 
 def test_scores_and_words_of_numpy_and_tensorflow_agree():
     numpy, tensorflow = (elmo_tf.load("english", engine=engine) for engine in ("numpy", "tensorflow"))
-    for one, other in zip(numpy.score(SENTENCES), tensorflow.score(SENTENCES), strict=True):
+    for by_numpy, by_tensorflow in zip(numpy.score(SENTENCES), tensorflow.score(SENTENCES), strict=True):
         # A logit is a sum of 128 products, up to about 20 large; the log-sum-exp has 48,000 terms of one sign.
-        np.testing.assert_allclose(one.forward_log_probs, other.forward_log_probs, rtol=0, atol=1e-4)
-        np.testing.assert_allclose(one.backward_log_probs, other.backward_log_probs, rtol=0, atol=1e-4)
-        np.testing.assert_array_equal(one.unknown, other.unknown)
+        np.testing.assert_allclose(by_numpy.forward_log_probs, by_tensorflow.forward_log_probs, rtol=0, atol=1e-4)
+        np.testing.assert_allclose(by_numpy.backward_log_probs, by_tensorflow.backward_log_probs, rtol=0, atol=1e-4)
+        np.testing.assert_array_equal(by_numpy.unknown, by_tensorflow.unknown)
     filled = [model.fill("She put the [MASK] on the table .", top=5) for model in (numpy, tensorflow)]
     assert [word.token for word in filled[0]] == [word.token for word in filled[1]]
     np.testing.assert_allclose([word.score for word in filled[0]], [word.score for word in filled[1]], rtol=1e-3)
-
-
-def test_a_sentence_has_the_same_vectors_in_numpy_whatever_else_is_in_the_batch():
-    model = elmo_tf.load("english", engine="numpy")
-    for sentence, found in zip(SENTENCES, model.encode(SENTENCES, "all"), strict=True):
-        np.testing.assert_allclose(found.vectors, model.encode([sentence], "all")[0].vectors, **ENGLISH)
 
 
 def test_the_checkpoint_of_a_workdir_is_computed_by_either(workdir):
     models = [elmo_tf.load(workdir, engine=engine) for engine in (None, "numpy", "tensorflow")]
     assert [model.engine for model in models] == ["tensorflow", "numpy", "tensorflow"]
     _, numpy, tensorflow = (model.encode(["the cat sat", "a dog"], "all") for model in models)
-    for one, other in zip(numpy, tensorflow, strict=True):
-        np.testing.assert_allclose(one.vectors, other.vectors, **checks.TOLERANCE)
+    for by_numpy, by_tensorflow in zip(numpy, tensorflow, strict=True):
+        np.testing.assert_allclose(by_numpy.vectors, by_tensorflow.vectors, **checks.TOLERANCE)
     scores = [model.score(["the cat sat"])[0].total for model in models]
     assert scores == pytest.approx([scores[0]] * 3, rel=1e-5)
 
@@ -130,10 +126,10 @@ if __name__ == "__main__":
     model = elmo_tf.load("english")
     expected = encode("The bank lends money .")
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        found = pool.map(encode, ["The bank lends money ."] * 8)
+        vectors = pool.map(encode, ["The bank lends money ."] * 8)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found += pool.starmap(encode_by, [(model, "The bank lends money .")])
-    print(len(found), max(float(np.abs(one - expected).max()) for one in found) < 5e-6)
+        vectors += pool.starmap(encode_by, [(model, "The bank lends money .")])
+    print(len(vectors), float(np.abs(np.array(vectors) - expected).max()) < 5e-6)
     print([name for name in ("tensorflow", "keras") if name in sys.modules])
 """
 
@@ -158,7 +154,7 @@ print([name for name in ("ssl", "http.client", "multiprocessing", "asyncio") if 
 
 
 def test_vectors_scores_and_words_of_a_name_import_numpy_h5py_and_msgspec_and_nothing_else():
-    done = run_python("-c", FIRST, env={"KERAS_BACKEND": "torch"})  # which matters to TensorFlow's engine alone
+    done = run_python("-c", FIRST, env={"KERAS_BACKEND": "torch"})  # the backend matters only to TensorFlow's engine
     assert done.stdout.splitlines() == ["(5, 256)", "['h5py', 'msgspec', 'numpy']", "[]"], done.stderr
 
 

@@ -46,6 +46,6 @@ def test_a_process_forked_before_computes(savedmodel):
 def test_a_pickled_model_computes_the_same(savedmodel):
     model = elmo_tf.load(savedmodel.path)
     again = pickle.loads(pickle.dumps(model))
-    expected, found = (one.encode(["a bank"], pool="mean") for one in (model, again))
-    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
+    expected, vectors = (elmo.encode(["a bank"], pool="mean") for elmo in (model, again))
+    np.testing.assert_allclose(vectors, expected, **checks.TOLERANCE)
     assert repr(again) == repr(model)

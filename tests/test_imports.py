@@ -1,8 +1,9 @@
-"""Imports go down only, and what Beam's workers import is light."""
+"""Imports go down only, change nothing in a program, and those of Beam's workers are light."""
 
 import ast
 import functools
 import importlib
+import json
 import pathlib
 from collections.abc import Iterator
 
@@ -24,10 +25,10 @@ FLOORS = (
     {"elmo_tf.embedder"},
     {"elmo_tf.allennlp", "elmo_tf.api", "elmo_tf.beam", "elmo_tf.keras_layer", "elmo_tf.probes", "elmo_tf.spacy"},
     {"elmo_tf.tasks"},
-    {"elmo_tf.cli"},  # alone up here: nothing imports it
+    {"elmo_tf.cli"},  # nothing imports the command line
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-# What ELMo is for.
+# Packages that use ELMo.
 USES = {"elmo_tf.annotated", "elmo_tf.probes", "elmo_tf.tasks", "elmo_tf.tasks.layers"}
 
 
@@ -83,12 +84,12 @@ def test_every_module_has_a_floor():
 
 
 def test_imports_only_go_down():
-    up = [(one, other) for one, other in edges() if FLOOR_OF[room(one)] < FLOOR_OF[room(other)]]
+    up = [(module, imported) for module, imported in edges() if FLOOR_OF[room(module)] < FLOOR_OF[room(imported)]]
     assert up == []
 
 
 def test_rooms_of_one_floor_do_not_import_each_other_in_a_circle():
-    between = {(room(one), room(other)) for one, other in edges()}
+    between = {(room(module), room(imported)) for module, imported in edges()}
     assert [pair for pair in between if pair[0] != pair[1] and pair[::-1] in between] == []
 
 
@@ -130,7 +131,7 @@ def test_what_only_several_workers_need_is_imported_where_there_are_several():
 
 def test_layers_never_import_config():
     whole_networks = {"elmo_tf.model.bilm", "elmo_tf.model.encoder", "elmo_tf.model.packed_bilm"}
-    users = {one for one, other in edges() if other == "elmo_tf.config"}
+    users = {module for module, imported in edges() if imported == "elmo_tf.config"}
     assert {name for name in users if name.startswith(("elmo_tf.model", "elmo_tf.tasks.layers"))} == whole_networks
 
 
@@ -159,5 +160,62 @@ def test_light_modules_do_not_import_tensorflow_and_what_fetches_a_corpus_does_n
     code = f"import sys, {', '.join(LIGHT)}; print({heavy})"
     done = run_python("-c", code)
     assert done.stdout == "[]\n"
-    # Beam says at its import that Google's client is not installed.
+    # Beam logs at its import that Google's client is not installed.
     assert [line for line in done.stderr.splitlines() if "apitools not found" not in line] == []
+
+
+# This module is imported only in our own worker processes, which it changes.
+_OWN_PROCESS = "elmo_tf.beam.worker_start"
+_WITH_SPACY = "elmo_tf.spacy"  # spaCy need not be installed
+CODE = """
+import importlib, json, logging, os, signal, sys, threading, types
+
+# What these change themselves is not ours; Beam's optional parts are imported, so that a replaced class is seen.
+import tensorflow, keras, apache_beam
+import apache_beam.io.aws.s3filesystem, apache_beam.ml.inference.base, apache_beam.runners.worker.sdk_worker_main
+import apache_beam.runners.direct.direct_runner, apache_beam.runners.portability.fn_api_runner.worker_handlers
+from apache_beam.io.filesystem import FileSystem
+
+
+def members(value):
+    return {name: id(member) for name, member in vars(value).items() if not isinstance(member, types.ModuleType)}
+
+
+def state():
+    beam = [module for name, module in sys.modules.items() if name.partition(".")[0] == "apache_beam"]
+    classes = [value for module in beam for value in vars(module).values()
+               if isinstance(value, type) and value.__module__.startswith("apache_beam")]
+    owners = {f"{kind.__qualname__}@{kind.__module__}": members(kind) for kind in classes
+              if "grpc" not in kind.__module__}
+    owners |= {module.__name__: members(module) for module in beam}
+    root = logging.getLogger()
+    owners["logging"] = {"handlers": list(map(repr, root.handlers)), "filters": list(map(repr, root.filters)),
+                         "level": root.level, "beam": logging.getLogger("apache_beam").level}
+    owners["stores"] = {"classes": [kind.__module__ for kind in FileSystem.get_all_subclasses()]}
+    owners["environment"] = dict(os.environ)
+    signals = [repr(signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    owners["process"] = {"signals": signals, "errors": [repr(sys.excepthook), repr(threading.excepthook)]}
+    return owners
+
+
+before = state()
+for name in json.loads(sys.argv[1]):
+    importlib.import_module(name)
+import elmo_tf
+for name in elmo_tf.__all__:
+    getattr(elmo_tf, name)
+after = state()
+print([(owner, name) for owner, values in before.items() for name, value in values.items()
+       if after.get(owner, {}).get(name) != value])
+"""
+
+
+def test_importing_every_module_and_public_name_changes_nothing_in_the_process():
+    names = [name for name in MODULES if name not in (_OWN_PROCESS, _WITH_SPACY) and not name.endswith("__main__")]
+    assert {"elmo_tf.beam", "elmo_tf.beam.preprocess.run", "elmo_tf.cli"} <= set(names)
+    done = run_python("-c", CODE, json.dumps(names), check=False)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+def test_the_checker_of_an_export_imports_nothing_of_elmo_tf():
+    assert imports(MODULES["elmo_tf.savedmodel.standalone_checker"]) == set()

@@ -56,10 +56,10 @@ def test_every_layer_agrees_with_the_reference(case, tmp_path):
     numbers = sorted(int(name.removeprefix("layers/")) for name in expected if name.startswith("layers/"))
     rows = [expected[f"char_ids/{number}"][1:-1] for number in numbers]
     batch = np.zeros((len(rows), max(map(len, rows)), 50), np.int32)
-    for place, row in zip(batch, rows, strict=True):
-        place[: len(row)] = row
-    found = bilm(tf.constant(batch))[0].numpy()
-    for number, row, layers in zip(numbers, rows, found, strict=True):
+    for ids, row in zip(batch, rows, strict=True):
+        ids[: len(row)] = row
+    outputs = bilm(tf.constant(batch))[0].numpy()
+    for number, row, layers in zip(numbers, rows, outputs, strict=True):
         np.testing.assert_allclose(layers[:, : len(row)], expected[f"layers/{number}"], rtol=0, atol=2e-5)
     published_weights.dump(bilm, tmp_path / "dump")
     assert_same_file(tmp_path / "dump" / "weights.hdf5", folder / "weights.hdf5")
@@ -91,13 +91,13 @@ def test_dumped_weights_are_those_that_bilm_tf_dumped(imported, tmp_path):
     assert_same_file(tmp_path / "dump" / "weights.hdf5", CHECKPOINT / "weights.hdf5")
 
 
-def assert_same_file(found: pathlib.Path, expected: pathlib.Path) -> None:
+def assert_same_file(dumped: pathlib.Path, expected: pathlib.Path) -> None:
     """Asserts equal datasets, bit for bit."""
-    found, expected = files.read_hdf5(found), files.read_hdf5(expected)
-    assert found.keys() == expected.keys()
+    dumped, expected = files.read_hdf5(dumped), files.read_hdf5(expected)
+    assert dumped.keys() == expected.keys()
     for name, array in expected.items():
-        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape), name
-        assert found[name].tobytes() == array.tobytes(), name
+        assert (dumped[name].dtype, dumped[name].shape) == (array.dtype, array.shape), name
+        assert dumped[name].tobytes() == array.tobytes(), name
 
 
 def test_scores_are_those_of_the_official_scorers(capsys):

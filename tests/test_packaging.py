@@ -31,12 +31,12 @@ def package(requirement: str) -> str:
 def test_every_extra_that_an_error_names_has_the_package_that_is_missing():
     for name, extra in extras._EXTRAS.values():
         assert name in map(package, EXTRAS[extra])
-    needed = {package(one) for extra in ("beam", "text", "spacy", "tasks") for one in EXTRAS[extra]}
+    needed = {package(requirement) for extra in ("beam", "text", "spacy", "tasks") for requirement in EXTRAS[extra]}
     assert needed == {name for name, _ in extras._EXTRAS.values()}
 
 
 def test_the_versions_of_python_are_the_same_everywhere():
-    listed = [one.rsplit(" ", 1)[1] for one in PROJECT["classifiers"] if "Python :: 3." in one]
+    listed = [classifier.rsplit(" ", 1)[1] for classifier in PROJECT["classifiers"] if "Python :: 3." in classifier]
     assert listed == ["3.11", "3.12", "3.13"]
     assert PROJECT["requires-python"] == ">=3.11,<3.14"
     assert "(3, 11) <= sys.version_info[:2] <= (3, 13)" in (ROOT / ".ci" / "setup").read_text()
@@ -131,7 +131,7 @@ def test_what_the_commands_leave_is_ignored_and_no_file_of_the_project_is():
 
 
 TOOLS = ("sh", "dirname", "mkdir", "rm", "touch", "mv", "cp", "head", "make")
-# Stands for an interpreter: makes a .venv of itself, and installs nothing.
+# A stand-in for an interpreter, which makes a .venv of itself and installs nothing.
 PYTHON = """#!/bin/sh
 case "$2" in
     venv) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
@@ -173,7 +173,7 @@ def checkout(tmp_path):
 
 
 def test_setup_takes_the_newest_python_that_runs_and_installs_again_only_if_the_requirements_are_newer(checkout):
-    checkout.add_python("python3.13", "3.13.0", fits=False)  # as a pyenv shim of a version that is not enabled
+    checkout.add_python("python3.13", "3.13.0", fits=False)  # like a pyenv shim of a version that is not enabled
     checkout.add_python("python3.12", "3.12.1")
     checkout.add_python("python3.11", "3.11.7")
     assert "with Python 3.12.1" in checkout.setup().stdout
@@ -218,8 +218,8 @@ config = elmo_tf.Config(layer.bilm.config, elmo_tf.TrainConfig(batch_size=2, num
 workdir = elmo_tf.train(config, records, f"{folder}/run", heldout=records, steps=2)
 perplexity = elmo_tf.evaluate(workdir, records).perplexity
 path = elmo_tf.export(workdir, f"{folder}/model")
-found = [model.encode(["the cat sat"])[0].vectors.shape for model in map(elmo_tf.load, (savedmodel, path, workdir))]
-print(json.dumps([elmo_tf.__file__, perplexity, [list(shape) for shape in found],
+shapes = [model.encode(["the cat sat"])[0].vectors.shape for model in map(elmo_tf.load, (savedmodel, path, workdir))]
+print(json.dumps([elmo_tf.__file__, perplexity, [list(shape) for shape in shapes],
                   list(layer(tf.constant([["the", "cat"]])).shape)]))
 """
 
@@ -248,10 +248,10 @@ def installed(tmp_path_factory):
 @pytest.mark.slow
 def test_the_wheel_has_every_module_and_the_mark_of_its_type_hints(installed):
     listing = subprocess.run([sys.executable, "-m", "zipfile", "-l", installed[0]], capture_output=True, check=True)
-    found = {line.split()[0] for line in listing.stdout.decode().splitlines()[1:]}
+    names = {line.split()[0] for line in listing.stdout.decode().splitlines()[1:]}
     sources = {str(path.relative_to(ROOT)) for path in (ROOT / "elmo_tf").rglob("*.py")}
     box = {str(path.relative_to(ROOT)) for path in (ROOT / "elmo_tf" / "published").glob("*/*")}
-    assert {name for name in found if ".dist-info/" not in name} == sources | box | {"elmo_tf/py.typed"}
+    assert {name for name in names if ".dist-info/" not in name} == sources | box | {"elmo_tf/py.typed"}
 
 
 @pytest.mark.slow
@@ -281,8 +281,8 @@ def test_a_program_trains_and_embeds_with_the_wheel_alone(installed, savedmodel,
 def test_a_type_checker_knows_the_names_of_the_wheel(installed, tmp_path):
     (tmp_path / "program.py").write_text(
         "import elmo_tf\n"
-        "found = elmo_tf.evaluate('runs/mine', 'data/heldout').perplexity\n"
-        "reveal_type(found)\n"
+        "perplexity = elmo_tf.evaluate('runs/mine', 'data/heldout').perplexity\n"
+        "reveal_type(perplexity)\n"
         "elmo_tf.evaluate(3, 'data/heldout')\n"
         "elmo_tf.evalute\n"
     )

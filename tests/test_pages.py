@@ -53,8 +53,8 @@ def test_the_command_line_knows_each_command_of_a_page(page):
 def test_every_program_on_a_page_is_python():
     programs = {page: blocks(page, "python") for page in PAGES}
     assert programs["docs/coreference.md"]
-    for page, found in programs.items():
-        for program in found:
+    for page, sources in programs.items():
+        for program in sources:
             compile(program, page, "exec")
 
 
@@ -79,9 +79,9 @@ def test_the_page_of_settings_is_made_from_the_configuration(capsys):
 def test_no_page_or_docstring_shows_the_runner_that_downloads_a_program():
     programs = [program for page in PAGES for program in blocks(page, "python")]
     modules = [path.read_text() for path in (ROOT / "elmo_tf").rglob("*.py")]
-    found = [text for text in programs + modules if "beam.Pipeline(" in text]
-    assert len(found) >= 3
-    assert not any("beam.Pipeline()" in text for text in found)
+    texts = [text for text in programs + modules if "beam.Pipeline(" in text]
+    assert len(texts) >= 3
+    assert not any("beam.Pipeline()" in text for text in texts)
 
 
 @pytest.fixture
@@ -137,7 +137,9 @@ def test_the_program_about_surprisal_adds_the_word_before_and_the_reading_times(
     pytest.importorskip("pandas", reason="pandas is no dependency")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "passages.txt").write_text("A dog barked.\nIt slept.\n\nThe Zyqwxes bank lends money.\n")
-    rows = [(1, place, 300 + place) for place in range(1, 6)] + [(2, place, 400 - place) for place in range(1, 6)]
+    rows = [(1, position, 300 + position) for position in range(1, 6)] + [
+        (2, position, 400 - position) for position in range(1, 6)
+    ]
     lines = ["passage\tposition\tmilliseconds", *("\t".join(map(str, row)) for row in rows)]
     (tmp_path / "times.tsv").write_text("\n".join(lines))
     (program,) = blocks("docs/surprisal.md", "python")
@@ -162,17 +164,17 @@ def test_the_example_of_the_page_about_surprisal_is_what_english_says():
 
 @pytest.mark.parametrize("number", range(4))
 def test_each_program_for_those_who_come_from_tf_hub_runs(number, folder):
-    """Beside the three of TF Hub."""
+    """The page has three programs for TF Hub besides."""
     (folder / "savedmodels" / "elmo").symlink_to(folder / "savedmodels" / "mine")
     programs = blocks("docs/from-tf-hub.md", "python")
     assert len(programs) == 4 + 3
-    found = run([code for code in programs if not code.startswith("# TF Hub\n")][number])
-    if hasattr(found, "model"):
-        outputs = found.model(tf.constant(["the cat", "", "a dog barked"]))
+    result = run([code for code in programs if not code.startswith("# TF Hub\n")][number])
+    if hasattr(result, "model"):
+        outputs = result.model(tf.constant(["the cat", "", "a dog barked"]))
         assert outputs.shape == (3, 2)
         assert np.isfinite(outputs).all()
     else:
-        assert found.vectors.shape[::2] == (2, 16)
+        assert result.vectors.shape[::2] == (2, 16)
 
 
 @pytest.mark.slow
@@ -214,9 +216,9 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
     assert run(read_matrix).vectors.shape == (18, 16)
     last = run(read_hdf5).vectors
     assert (last.shape, last.dtype) == ((3, 4, 16), np.float32)
-    found = list(run(read_tfrecords).dataset)
-    assert [int(line) for line, *_ in found] == list(range(18))
-    _, tokens, vectors = found[17]
+    elements = list(run(read_tfrecords).dataset)
+    assert [int(line) for line, *_ in elements] == list(range(18))
+    _, tokens, vectors = elements[17]
     assert tokens.numpy().tolist() == [b"the", b"bank", b"number", b"17"]
     assert vectors.dtype == tf.float16
     np.testing.assert_allclose(vectors, last[-1], rtol=2**-10, atol=2**-17)

@@ -1,14 +1,17 @@
-"""What `import elmo_tf` offers a program: the names, their hints, and the way from text records to vectors."""
+"""What `import elmo_tf` offers a program: names, hints, examples in docstrings, the way from records to vectors."""
 
 import ast
-import inspect
+import doctest
 import pathlib
+import shutil
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import elmo_tf
+from elmo_tf import config
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.savedmodel import verification
 from elmo_tf.workdir import checkpoints
@@ -42,28 +45,57 @@ def test_another_backend_of_keras_is_one_clear_error():
     assert (done.returncode, done.stderr) == (1, f"elmo-tf: error: {line}\n")
 
 
-def test_every_name_has_a_docstring():
-    assert [name for name in elmo_tf.__all__ if not inspect.getdoc(getattr(elmo_tf, name))] == []
-
-
 @pytest.mark.slow
 def test_the_functions_compute_in_float32_under_any_dtype_policy_of_the_program(
-    workdir, records, tmp_path, monkeypatch
+    workdir, records, tmp_path, monkeypatch, dtype_policy
 ):
     monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])
     expected = elmo_tf.evaluate(workdir, records.path)
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        trained = elmo_tf.train(MICRO_CONFIG, records.path, tmp_path / "workdir", steps=3)
-        assert elmo_tf.evaluate(workdir, records.path) == expected
-        path = elmo_tf.export(workdir, tmp_path / "exported")
-        assert BiLM(MICRO).dtype_policy.name == "float32"
-    finally:
-        keras.config.set_dtype_policy("float32")
-    for variable, same in zip(
-        checkpoints.restore(trained)[0].variables, checkpoints.restore(workdir)[0].variables, strict=True
-    ):
-        np.testing.assert_allclose(variable, same, **checks.TOLERANCE)
+    dtype_policy("mixed_bfloat16")
+    trained = elmo_tf.train(MICRO_CONFIG, records.path, tmp_path / "workdir", steps=3)
+    assert elmo_tf.evaluate(workdir, records.path) == expected
+    path = elmo_tf.export(workdir, tmp_path / "exported")
+    assert BiLM(MICRO).dtype_policy.name == "float32"
+    dtype_policy("float32")
+    checks.assert_all_close(
+        checkpoints.restore(trained)[0].variables, checkpoints.restore(workdir)[0].variables, **checks.TOLERANCE
+    )
     layers = elmo_tf.load(path).encode(["a cat"], "all")[0].vectors
     ids = batch_char_ids([[b"a", b"cat"]])
     np.testing.assert_allclose(layers[None], checkpoints.restore(workdir)[0](ids)[0], **checks.TOLERANCE)
+
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+
+@pytest.fixture
+def small_project(records, tmp_path, monkeypatch):
+    """The current folder of a user who has records, trains a micro network, and exports it unverified."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    for name in ("train", "heldout"):
+        (tmp_path / "data" / name).symlink_to(records.path)
+    monkeypatch.setitem(config.PRESETS, "tiny", MICRO_CONFIG)
+    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])
+    return tmp_path
+
+
+def assert_examples_print_what_they_say(name: str) -> None:
+    (examples,) = doctest.DocTestFinder(recurse=False).find(
+        getattr(elmo_tf, name), name, globs={"elmo_tf": elmo_tf, "keras": keras, "tf": tf}
+    )
+    report: list[str] = []
+    failed, attempted = doctest.DocTestRunner().run(examples, out=report.append)
+    assert attempted > 0 and not failed, "".join(report)
+
+
+@pytest.mark.parametrize("name", ["BiLM", "ELMo", "load"])
+def test_the_examples_with_a_model_print_what_they_say(name):
+    assert_examples_print_what_they_say(name)
+
+
+@pytest.mark.parametrize("name", ["train", "export"])
+def test_the_examples_with_a_workdir_print_what_they_say(name, small_project, workdir):
+    if name == "export":
+        shutil.copytree(workdir.path, small_project / "runs" / "mine")
+    assert_examples_print_what_they_say(name)

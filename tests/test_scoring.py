@@ -5,7 +5,6 @@ import json
 import math
 import os
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,9 +12,7 @@ import tensorflow as tf
 import elmo_tf
 from elmo_tf import api, cli, embedder, engines, sources
 from elmo_tf.errors import InputError
-from elmo_tf.model.log_probs import word_log_probs
 from elmo_tf.savedmodel import verification
-from elmo_tf.text import char_ids
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks, float64
@@ -35,7 +32,7 @@ def log_probs(workdir, sentences: list[str]) -> list[tuple[np.ndarray, np.ndarra
     """The scores of sentences in NumPy float64."""
     opened = open_workdir(workdir)
     weights = float64.weights_of(checkpoints.restore(opened)[0])
-    found = []
+    scores = []
     for sentence in sentences:
         tokens = [b"<S>", *sentence.encode().split(), b"</S>"]
         ids, chars = opened.vocabulary.ids(tokens), [float64.encode(token) for token in tokens]
@@ -43,8 +40,8 @@ def log_probs(workdir, sentences: list[str]) -> list[tuple[np.ndarray, np.ndarra
             float64.direction_losses(weights, opened.config.model, number, chars[::step][:-1], ids[::step][1:])
             for number, step in enumerate((1, -1))
         )
-        found.append((-forward, -backward[::-1]))
-    return found
+        scores.append((-forward, -backward[::-1]))
+    return scores
 
 
 def test_scores_are_those_of_a_reference_in_float64(model, workdir):
@@ -63,32 +60,28 @@ def test_nothing_and_unknown_words_alone_have_scores(model):
     unknown, *empty = model.score(["zebras", "", " \t", []])
     assert (unknown.unknown.tolist(), unknown.tokens) == ([True], ["zebras"])
     assert math.isfinite(unknown.mean) and unknown.mean < 0
-    assert [one.tokens for one in empty] == [[], [], []]
-    for one in empty:
-        assert (one.forward_log_probs.shape, one.backward_log_probs.shape, one.unknown.shape) == ((1,), (1,), (0,))
-        assert one.total == pytest.approx(empty[0].total, rel=1e-6)
+    assert [score.tokens for score in empty] == [[], [], []]
+    for score in empty:
+        assert (score.forward_log_probs.shape, score.backward_log_probs.shape, score.unknown.shape) == (
+            (1,),
+            (1,),
+            (0,),
+        )
+        assert score.total == pytest.approx(empty[0].total, rel=1e-6)
 
 
 def test_threads_that_score_at_once_from_the_start_get_the_same_and_read_the_softmax_once(model, workdir, monkeypatch):
     made, read = [], sources.Workdir.softmax
     monkeypatch.setattr(sources.Workdir, "softmax", lambda source: made.append(0) or read(source))
-    expected = [one.total for one in model.score(SENTENCES)]
+    expected = [score.total for score in model.score(SENTENCES)]
     for engine in ("numpy", "tensorflow"):
         made.clear()
         fresh = embedder.Embedder(model.source)
         fresh._engine = engines.make.__wrapped__(model.source, engine)
         with concurrent.futures.ThreadPoolExecutor(4) as threads:
-            for found in threads.map(fresh.score, [SENTENCES] * 8):
-                assert [one.total for one in found] == pytest.approx(expected, rel=1e-5)
+            for scores in threads.map(fresh.score, [SENTENCES] * 8):
+                assert [score.total for score in scores] == pytest.approx(expected, rel=1e-5)
         assert len(made) == 1
-
-
-def test_at_each_place_the_words_share_a_probability_of_one(workdir):
-    bilm = checkpoints.restore(open_workdir(workdir))[0]
-    ids = char_ids.encode_tokens(SENTENCES[0].encode().split())[None]
-    for place in range(6):
-        found = word_log_probs(bilm, bilm.softmax, ids, place).numpy().astype(np.float64)
-        np.testing.assert_allclose(np.exp(found).sum(-1), 1, rtol=1e-5)
 
 
 def test_words_are_ranked_by_both_directions_over_their_own_probability(model, workdir):
@@ -100,8 +93,8 @@ def test_words_are_ranked_by_both_directions_over_their_own_probability(model, w
         zipf = math.log(math.log((rank + 2) / (rank + 1)))
         sums.append(float(score.forward_log_probs[1] + score.backward_log_probs[2]) - zipf)
     filled = model.fill("the [MASK] sat", top=len(words))
-    assert [one.token for one in filled[:3]] == [words[place] for place in np.argsort(sums)[::-1][:3]]
-    assert sum(one.score for one in filled) == pytest.approx(1)
+    assert [candidate.token for candidate in filled[:3]] == [words[index] for index in np.argsort(sums)[::-1][:3]]
+    assert sum(candidate.score for candidate in filled) == pytest.approx(1)
     assert filled[0].sequence == f"the {filled[0].token} sat"
     assert filled[0].score / filled[1].score == pytest.approx(math.exp(np.diff(np.sort(sums)[-2:])[0]), rel=1e-4)
     assert model.fill("the cat sat", word="cat", top=2) == model.fill(["the", "[MASK]", "sat"], top=2) == filled[:2]
@@ -119,19 +112,19 @@ def test_an_export_with_the_softmax_scores_with_tensorflow_alone(model, workdir,
         monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])
     path = api.export(workdir, tmp_path / "scored", softmax=True)
     (expected, unknown, empty) = model.score(SENTENCES[:3])
-    found = {
+    outputs = {
         k: v.numpy() for k, v in tf.saved_model.load(str(path)).signatures["score"](tf.constant(SENTENCES[:3])).items()
     }
-    assert found["log_probs"].shape == (3, 2, 8)
-    np.testing.assert_allclose(found["log_probs"][0, 0], [0, *expected.forward_log_probs], **checks.TOLERANCE)
-    np.testing.assert_allclose(found["log_probs"][0, 1], [*expected.backward_log_probs, 0], **checks.TOLERANCE)
-    np.testing.assert_allclose(found["log_probs"][1, 1, :3], unknown.backward_log_probs, **checks.TOLERANCE)
-    assert not found["log_probs"][1, :, 4:].any()
-    np.testing.assert_allclose(found["total"], [expected.total, unknown.total, empty.total], rtol=1e-5)
-    assert found["tokens"][1].tolist() == [b"zebras", b"bark", b"", b"", b"", b""]
+    assert outputs["log_probs"].shape == (3, 2, 8)
+    np.testing.assert_allclose(outputs["log_probs"][0, 0], [0, *expected.forward_log_probs], **checks.TOLERANCE)
+    np.testing.assert_allclose(outputs["log_probs"][0, 1], [*expected.backward_log_probs, 0], **checks.TOLERANCE)
+    np.testing.assert_allclose(outputs["log_probs"][1, 1, :3], unknown.backward_log_probs, **checks.TOLERANCE)
+    assert not outputs["log_probs"][1, :, 4:].any()
+    np.testing.assert_allclose(outputs["total"], [expected.total, unknown.total, empty.total], rtol=1e-5)
+    assert outputs["tokens"][1].tolist() == [b"zebras", b"bark", b"", b"", b"", b""]
     exported = elmo_tf.load(path)
-    for one, other in zip(exported.score(SENTENCES), model.score(SENTENCES), strict=True):
-        np.testing.assert_allclose(one.forward_log_probs, other.forward_log_probs, **checks.TOLERANCE)
+    for score, original in zip(exported.score(SENTENCES), model.score(SENTENCES), strict=True):
+        np.testing.assert_allclose(score.forward_log_probs, original.forward_log_probs, **checks.TOLERANCE)
     assert exported.fill("the [MASK] sat", top=1)[0].token == model.fill("the [MASK] sat", top=1)[0].token
 
 
@@ -139,17 +132,16 @@ def test_the_model_that_comes_with_the_package_prefers_grammar_and_knows_who_len
     english = elmo_tf.load("english")
     good, bad = english.score([f"The keys to the cabinet {verb} on the table ." for verb in ("are", "is")])
     assert good.total > bad.total + 2
-    words = [one.token for one in english.fill("He [MASK] to London yesterday .", top=5)]
+    words = [word.token for word in english.fill("He [MASK] to London yesterday .", top=5)]
     assert "went" in words[:2]
 
 
-def test_the_users_dtype_policy_changes_no_score():
-    keras.config.set_dtype_policy("mixed_float16")
-    try:
-        found = elmo_tf.load("english").score(["They talk ."])[0]
-    finally:
-        keras.config.set_dtype_policy("float32")
-    assert found.total == pytest.approx(elmo_tf.load("english").score(["They talk ."])[0].total, abs=1e-3)
+def test_the_users_dtype_policy_changes_no_score(dtype_policy):
+    totals = []
+    for policy in ("float32", "mixed_float16"):
+        dtype_policy(policy)
+        totals += [score.total for score in elmo_tf.load("english").score(["They talk ."])]
+    assert totals[0] == pytest.approx(totals[1], abs=1e-3)
 
 
 def test_a_source_without_a_softmax_is_refused(savedmodel):
@@ -174,4 +166,4 @@ def test_the_commands_print_what_the_functions_return(model, workdir, tmp_path, 
     assert sums.keys() == {"sentence", "num_tokens", "num_unknown", "forward", "backward", "total", "mean"}
     assert cli.main(["fill", "a [MASK] sat", "--model", os.fspath(workdir), "--top", "2"]) == 0
     words = [json.loads(line)["token"] for line in capsys.readouterr().out.splitlines()]
-    assert words == [one.token for one in model.fill("a [MASK] sat", top=2)]
+    assert words == [word.token for word in model.fill("a [MASK] sat", top=2)]

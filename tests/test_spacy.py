@@ -46,21 +46,21 @@ def test_without_sentences_the_document_is_one(savedmodel):
 
 def test_a_word_is_as_similar_to_itself_as_its_vectors_are(nlp):
     doc = nlp("A bank lends. The bank of the river.\n ")
-    one, other = doc[1], doc[5]
-    assert one.text == other.text
-    cosine = one.vector @ other.vector / np.linalg.norm(one.vector) / np.linalg.norm(other.vector)
-    assert one.similarity(other) == pytest.approx(cosine, rel=1e-5)
+    first, second = doc[1], doc[5]
+    assert first.text == second.text
+    cosine = first.vector @ second.vector / np.linalg.norm(first.vector) / np.linalg.norm(second.vector)
+    assert first.similarity(second) == pytest.approx(cosine, rel=1e-5)
     assert doc[1:2].similarity(doc[5:6]) == pytest.approx(cosine, rel=1e-5)
-    assert cosine < 0.9999  # what spaCy itself says of equal words is 1
-    assert one.similarity(doc[-1]) == 0
+    assert cosine < 0.9999  # spaCy itself returns 1 for equal words
+    assert first.similarity(doc[-1]) == 0
 
 
 def test_documents_are_compared_without_a_warning(nlp):
-    one, other = nlp("A bank lends."), nlp("A river.")
-    cosine = one.vector @ other.vector / np.linalg.norm(one.vector) / np.linalg.norm(other.vector)
+    first, second = nlp("A bank lends."), nlp("A river.")
+    cosine = first.vector @ second.vector / np.linalg.norm(first.vector) / np.linalg.norm(second.vector)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert one.similarity(other) == pytest.approx(cosine, rel=1e-5)
+        assert first.similarity(second) == pytest.approx(cosine, rel=1e-5)
 
 
 def test_a_pipeline_is_pickled_for_other_processes(nlp):

@@ -40,7 +40,7 @@ def test_words_have_the_bits_that_score_gives_their_tokens(model):
     assert [row[0][:2] for row in rows] == [(1, 1), (1, 2), (1, 3), (2, 1)]
     for row, score in zip(rows, model.score(sentences), strict=True):
         assert [word.known for word in row] == (~score.unknown).tolist()
-        # Without the boundaries, which are no words.
+        # The sentence boundaries are not words.
         assert sum(word.forward for word in row) == pytest.approx(-score.forward_log_probs[:-1].sum() / BIT, abs=1e-4)
         assert sum(word.backward for word in row) == pytest.approx(-score.backward_log_probs[1:].sum() / BIT, abs=1e-4)
         assert [word.both for word in row] == pytest.approx([word.forward + word.backward for word in row])
@@ -85,7 +85,7 @@ def test_states_are_carried_in_both_directions_and_not_into_the_next_passage(mod
     apart, carried = (by_sentence(model.surprisal(LINES, context)) for context in ("sentence", "passage"))
     for direction in ("forward", "backward"):
         values = [[[getattr(word, direction) for word in row] for row in rows] for rows in (apart, carried)]
-        changed = [one != pytest.approx(other, abs=1e-4) for one, other in zip(*values, strict=True)]
+        changed = [alone != pytest.approx(in_passage, abs=1e-4) for alone, in_passage in zip(*values, strict=True)]
         assert changed == [False, True, True, False]
 
 
@@ -103,7 +103,7 @@ def test_punctuation_adds_its_bits_to_the_word_that_it_is_glued_to():
     assert [word.known for word in rows] == [True, True, True, True, False, True]
     # The rank of Hello, not of the quotation mark.
     apart = english.surprisal(['" Hello , " she said ; do n\'t Zyqwxes go .'])
-    assert [word.rank for word in rows] == [apart[place].rank for place in (1, 4, 5, 7, 9, 10)]
+    assert [word.rank for word in rows] == [apart[index].rank for index in (1, 4, 5, 7, 9, 10)]
     assert english.surprisal(["Apples, pears"]) == english.surprisal([["Apples,", "pears"]])
 
 

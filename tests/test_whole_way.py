@@ -66,9 +66,9 @@ def run_alone(folder: pathlib.Path, *arguments: str) -> str:
 
 def words_of(folder: record_folder.Records) -> list[str]:
     """Returns the folder's sentences as text."""
-    found = helpers.sentences_of(folder)
-    assert all(folder.vocabulary.ids(words) == token_ids[1:-1] for token_ids, words in found)
-    return [b" ".join(words).decode() for _, words in found]
+    pairs = helpers.sentences_of(folder)
+    assert all(folder.vocabulary.ids(words) == token_ids[1:-1] for token_ids, words in pairs)
+    return [b" ".join(words).decode() for _, words in pairs]
 
 
 def assert_exported(savedmodel: pathlib.Path, workdir: Workdir, weights: np.ndarray) -> None:
@@ -103,9 +103,9 @@ def run(tmp_path, capsys):
 def assert_neighbors(run: Callable[..., str]) -> None:
     """The nearest uses of a word are printed, as a table or as JSON."""
     query = "zoë sat on the bank of the river at night ."
-    found = ["--model", "models/bank/1", "--input", "text.txt", "--word", "bank", "--same-word"]
-    found += ["--sentence", query]
-    lines = run("neighbors", *found, "--count", "5").splitlines()
+    options = ["--model", "models/bank/1", "--input", "text.txt", "--word", "bank", "--same-word"]
+    options += ["--sentence", query]
+    lines = run("neighbors", *options, "--count", "5").splitlines()
     assert len(lines) == 5
     pattern = r" (\d\.\d{3})  +([\d,]+)  (\S+ sat on the \[bank\] of the .*)"
     uses = [re.fullmatch(pattern, line).groups() for line in lines]
@@ -114,7 +114,7 @@ def assert_neighbors(run: Callable[..., str]) -> None:
     assert similarities[0] > 0.8
     for _, number, marked in uses:
         assert sentences()[int(number.replace(",", ""))] == re.sub(r"[\[\]]", "", marked)
-    as_json = json.loads(run("neighbors", *found, "--json"))
+    as_json = json.loads(run("neighbors", *options, "--json"))
     assert [*as_json] == ["uses"]
     assert [*as_json["uses"][0]] == ["similarity", "line", "sentence", "position"]
     assert [use["line"] for use in as_json["uses"]][:5] == [int(number.replace(",", "")) for _, number, _ in uses]
@@ -140,20 +140,22 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeyp
     assert opened.config == config_lib.override(config_lib.with_paper_recipe(config_lib.preset("tiny")), asked)
     assert opened.vocabulary.tokens == data.vocabulary.tokens
 
-    found = json.loads(run("evaluate", "--workdir", "work", "--data", "held", "--batch-size", "2", "--unigram", "data"))
-    assert list(found)[:5] == ["forward_perplexity", "backward_perplexity", "perplexity", "tokens", "unknown_rate"]
-    assert found["tokens"] == heldout.info.tokens + heldout.info.sentences
-    assert found["unknown_rate"] > 0  # a number is there once
-    assert found["unigram_perplexity"] == unigram_perplexity(data, heldout)
+    figures = json.loads(
+        run("evaluate", "--workdir", "work", "--data", "held", "--batch-size", "2", "--unigram", "data")
+    )
+    assert list(figures)[:5] == ["forward_perplexity", "backward_perplexity", "perplexity", "tokens", "unknown_rate"]
+    assert figures["tokens"] == heldout.info.tokens + heldout.info.sentences
+    assert figures["unknown_rate"] > 0  # each number occurs once
+    assert figures["unigram_perplexity"] == unigram_perplexity(data, heldout)
     for name in ("forward_perplexity", "backward_perplexity", "perplexity"):
-        assert 1 < found[name] < found["unigram_perplexity"] / 2
+        assert 1 < figures[name] < figures["unigram_perplexity"] / 2
 
     options = ["--mix", "0.5,0,1", "--gamma", "2"]
     assert run("export", "--workdir", "work", "--output", "models/bank", *options) == "models/bank/1\n"
     assert os.listdir(tmp_path / "models" / "bank") == ["1"]
     weights = 2 * np.exp([0.5, 0, 1]) / np.exp([0.5, 0, 1]).sum()
     assert_exported(tmp_path / "models" / "bank" / "1", opened, weights)
-    with monkeypatch.context() as patch:  # which the export has just been through
+    with monkeypatch.context() as patch:  # the export has just verified it in a fresh process
         patch.setattr(verification, "problems_in_fresh_process", lambda _: [])
         assert run("verify", "--model", "models/bank").count("models/bank/1: ") == 2
 
