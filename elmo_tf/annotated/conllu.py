@@ -2,7 +2,7 @@
 
 import os
 
-from elmo_tf.annotated import numbered_lines, words
+from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.numbered_lines import OddLines
 
@@ -29,7 +29,7 @@ def read_conllu(path: str | os.PathLike, column: str = "upos", strict: bool = Fa
                 continue
             if (tag := fields[_COLUMN_OF[column]]) in ("", "_"):
                 raise line.wrong(f"a tag in the column {column}")
-            if not (token := words.word(fields[1])):
+            if not (token := numbered_lines.word(fields[1])):
                 odd.add(line.number, "a form that is only white space")
                 continue
             tokens.append(token)
