@@ -20,7 +20,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
-from elmo_tf.tasks.scores import cmrc_eval, squad_eval
+from elmo_tf.tasks.scores import squad_eval
 from elmo_tf.tasks.system import System, mean_log_probabilities
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors
 
@@ -209,7 +209,7 @@ class Task(System):
     def notes(self, examples: Sequence[Question]) -> dict[str, str]:
         """Returns the unit of F1: `words`, or `characters` where no spaces separate words."""
         text = "".join({question.paragraph.text for question in examples})
-        return {"unit": "characters" if cmrc_eval.is_without_spaces(text) else "words"}
+        return {"unit": "characters" if squad_eval.is_without_spaces(text) else "words"}
 
     def to_json(self, example: Question, prediction: AnswerSpan) -> dict[str, Any]:
         part = example.paragraph.text_of(prediction.first, prediction.last)
