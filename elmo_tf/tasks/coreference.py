@@ -151,7 +151,10 @@ class Task(System):
         return {"mentions": mention_rows(examples)}
 
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
-        clusters = _cluster_of_each(outputs["spans"], targets["mentions"])
+        spans, mentions = outputs["spans"], targets["mentions"]
+        equal = tf.reduce_all(spans[:, None] == mentions[None, :, :2], -1)
+        # The number of each span's cluster; without any mention the maximum would be the lowest int32.
+        clusters = tf.maximum(tf.reduce_max(tf.where(equal, mentions[None, :, 2], 0), 1), 0)
         return antecedent_loss(outputs["scores"], clusters)
 
     # Predictions.
@@ -195,10 +198,3 @@ def antecedent_loss(scores: tf.Tensor, clusters: tf.Tensor) -> tf.Tensor:
     gold = tf.concat([~tf.reduce_any(gold, 1, keepdims=True), gold], 1)
     of_gold = tf.reduce_logsumexp(tf.where(gold, scores, NONE), 1)
     return tf.reduce_sum(tf.reduce_logsumexp(scores, 1) - of_gold)
-
-
-def _cluster_of_each(spans: tf.Tensor, mentions: tf.Tensor) -> tf.Tensor:
-    """Returns the number of each span's cluster, int32 `(spans,)`; 0 where the span is no gold mention."""
-    equal = tf.reduce_all(spans[:, None] == mentions[None, :, :2], -1)
-    # Without any mention the maximum would be the lowest int32.
-    return tf.maximum(tf.reduce_max(tf.where(equal, mentions[None, :, 2], 0), 1), 0)
