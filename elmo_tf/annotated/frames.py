@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import msgspec
@@ -135,18 +135,21 @@ def _frames_of_columns(path: str | os.PathLike) -> Iterator[list[Frame]]:
             if len(fields) != len(rows[0][1]):
                 raise line.wrong(f"{len(rows[0][1])} columns, as in the sentence's first line")
         if rows:
-            yield (_sentence_2012 if is_2012 else _sentence_2005)(rows)
+            word, columns = _columns_2012(rows) if is_2012 else _columns_2005(rows)
+            tokens = [numbered_lines.word(fields[word]) or fields[word] for _, fields in rows]
+            yield [Frame(tokens, *_roles(rows, column)) for column in columns]
 
 
-def _sentence_2012(rows: _Rows) -> list[Frame]:
+def _columns_2012(rows: _Rows) -> tuple[int, range]:
+    """Returns the column of the words, and the columns of arguments, one for each predicate."""
     line, first = rows[0]
     if len(first) < _ARGUMENTS_2012 + _AFTER_2012:
         raise line.wrong(f"{_ARGUMENTS_2012 + _AFTER_2012} columns or more")
-    return _frames(rows, _WORD_2012, range(_ARGUMENTS_2012, len(first) - _AFTER_2012))
+    return _WORD_2012, range(_ARGUMENTS_2012, len(first) - _AFTER_2012)
 
 
-def _sentence_2005(rows: _Rows) -> list[Frame]:
-    """Finds the columns from the right: the argument columns, each with a predicate's bracket, then the predicates."""
+def _columns_2005(rows: _Rows) -> tuple[int, range]:
+    """Finds the columns from the right: those of arguments, each with a predicate's bracket, then the predicates."""
     line, first = rows[0]
     target = len(first) - 1
     while target and any(fields[target].startswith("(V*") for _, fields in rows):
@@ -156,12 +159,7 @@ def _sentence_2005(rows: _Rows) -> list[Frame]:
         raise line.wrong(
             "words, a column of predicates (- where there is none) and for each a column of arguments with (V*)"
         )
-    return _frames(rows, 0, range(target + 1, len(first)))
-
-
-def _frames(rows: _Rows, word: int, columns: Iterable[int]) -> list[Frame]:
-    tokens = [numbered_lines.word(fields[word]) or fields[word] for _, fields in rows]
-    return [Frame(tokens, *_roles(rows, column)) for column in columns]
+    return 0, range(target + 1, len(first))
 
 
 def _roles(rows: _Rows, column: int) -> tuple[int, list[str]]:
