@@ -9,7 +9,7 @@ import os
 import pathlib
 import re
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
@@ -27,7 +27,7 @@ from elmo_tf.tasks import fitting, systems, trained
 from elmo_tf.tasks.batching import Predictor
 from elmo_tf.tasks.recipe import Recipe, chosen
 from elmo_tf.tasks.system import Example, System
-from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, WordTable, encoded, word_table
+from elmo_tf.tasks.token_vectors import TokenVectors, WordTable, encoded, word_table
 
 _log = logging.getLogger("elmo_tf")
 
@@ -80,7 +80,11 @@ def train(
     paths = {"train": train, "dev": dev, "test": test}
     system = kind(recipe, reading=reading)
     data = _read(system, paths, fraction)
-    texts = {name: _texts(system, examples) for name, examples in data.items()}
+    # Distinct token sequences: the frames of a sentence share theirs.
+    texts = {
+        name: list({id(tokens): tokens for example in examples for tokens in system.texts(example)}.values())
+        for name, examples in data.items()
+    }
     table = word_table(recipe, texts["whole"], texts["dev"] + texts["test"], glove, reading.strict)
     bilm = None if elmo is None else sources.network(elmo)
     inputs = paths | {"glove": glove, "elmo": elmo}
@@ -93,10 +97,8 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> _Data:
     """Returns the examples of the given files, with only a fraction of the training data."""
     data: _Data = {}
     for name, path in paths.items():
-        items = []
-        if path is not None:
-            with rereadable(path) as file:
-                items = system.read(file)
+        with contextlib.nullcontext() if path is None else rereadable(path) as file:
+            items = [] if file is None else system.read(file)
         if name == "train":
             order = np.random.default_rng(0).permutation(len(items))
             items = [items[index] for index in sorted(order[: math.ceil(fraction * len(items))])]
@@ -108,11 +110,6 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> _Data:
     for name in ("dev", "test"):
         trained.check_labels(system, system.labels_of(data["train"]), data[name], name)
     return data
-
-
-def _texts(system: System, examples: Sequence[Example]) -> list[Tokens]:
-    """Returns the distinct token sequences of the examples; the frames of a sentence share theirs."""
-    return list({id(tokens): tokens for example in examples for tokens in system.texts(example)}.values())
 
 
 class _Runs:
@@ -211,15 +208,13 @@ def _checksum(pieces: Iterable[Any]) -> str:
     return digest.hexdigest()
 
 
-@contextlib.contextmanager
-def _locked(folder: pathlib.Path) -> Iterator[None]:
+def _locked(folder: pathlib.Path) -> contextlib.AbstractContextManager[None]:
     """Makes a folder and locks it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(str(folder), f"cannot be made ({error.strerror})") from None
-    with lock.locked(folder):
-        yield
+    return lock.locked(folder)
 
 
 def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
