@@ -14,7 +14,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from elmo_tf.annotated.conll2012 import read_documents
+from elmo_tf.annotated.coref_documents import read_documents
 from elmo_tf.tasks.scores import coref_eval, squad_eval, srl_eval
 from elmo_tf.tasks.scores.f1 import Counts
 

@@ -4,8 +4,9 @@ import dataclasses
 import os
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from elmo_tf.annotated import named_rows, numbered_lines, words
+from elmo_tf.annotated import named_rows, numbered_lines
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 
@@ -21,42 +22,34 @@ class Classified:
     label: str | None = None
 
 
-def read_classes(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Classified]:
-    """Returns the sentences of a file with their labels.
+def read_classes(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: bool = True) -> list[Classified]:
+    """Returns the sentences of a file, with their labels if it is `labelled`.
 
     A line has a label, a tab and a sentence; or the first line names the columns `sentence` (or `text`) and `label`
     (GLUE's SST-2 and CoLA); or each line is a JSON object with these keys. A label may be an index into
-    `reading.labels`. `reading.tokenizer` splits the sentences.
+    `reading.labels`. `reading.tokenizer` splits the sentences. Unless `labelled`, a line may be a sentence alone, and
+    empty sentences are left out.
     """
     sentences = []
-    for line, label, sentence in _rows(path, reading):
-        tokens = reading.split(sentence)
-        if label is None or not tokens:
+    for line, row in _rows(path, labelled):
+        text = named_rows.value(row, _SENTENCE)
+        tokens = reading.split(text) if isinstance(text, str) else []
+        label = named_rows.label(line, row, _LABEL, reading.labels) if labelled else None
+        if labelled and (label is None or not tokens):
             raise line.wrong("a label, a tab and a sentence")
-        sentences.append(Classified(tokens, label))
+        if tokens:
+            sentences.append(Classified(tokens, label))
     return numbered_lines.require_some(sentences, path, "sentence")
 
 
-def read_sentences(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Classified]:
-    """Returns sentences without labels, one per line or from the same formats; text before a tab is ignored."""
+def _rows(path: str | os.PathLike, labelled: bool) -> Iterator[tuple[Line, dict[str, Any]]]:
+    """Yields each line with its label and its sentence by name."""
     if named_rows.has_objects(path) or named_rows.has_header(path, [_SENTENCE, (*_LABEL, "index")]):
-        sentences = (reading.split(sentence) for _, _, sentence in _rows(path, reading))
-    else:
-        sentences = (reading.split(line.text.rpartition("\t")[2]) for line in numbered_lines.lines(path))
-    return numbered_lines.require_some([Classified(tokens) for tokens in sentences if tokens], path, "sentence")
-
-
-def _rows(path: str | os.PathLike, reading: Reading) -> Iterator[tuple[Line, str | None, str]]:
-    """Yields each line with its label and its sentence, "" if it has none."""
-    if named_rows.has_objects(path) or named_rows.has_header(path, [_SENTENCE, (*_LABEL, "index")]):
-        for line, row in named_rows.read(path):
-            sentence = named_rows.value(row, _SENTENCE)
-            label = named_rows.label(line, row, _LABEL, reading.labels)
-            yield line, label, sentence if isinstance(sentence, str) else ""
-    else:
-        for line in numbered_lines.filled_lines(path):
-            label, _, sentence = line.text.partition("\t")
-            yield line, named_rows.label(line, {"label": label}, _LABEL, reading.labels), sentence
+        yield from named_rows.read(path)
+        return
+    for line in numbered_lines.filled_lines(path):
+        label, _, sentence = line.text.partition("\t") if labelled else line.text.rpartition("\t")
+        yield line, {"label": label, "sentence": sentence}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +62,12 @@ class Tree:
     def root(self) -> Classified:
         """The whole sentence."""
         return self.phrases[-1]
+
+
+def has_trees(path: str | os.PathLike) -> bool:
+    """Whether a file's first line is a tree."""
+    first = numbered_lines.first_line(path)
+    return bool(re.match(r"\(\d+ +[^\s)]", first)) and "\t" not in first
 
 
 def read_trees(path: str | os.PathLike) -> list[Tree]:
@@ -89,7 +88,7 @@ def _read_tree(line: Line) -> Tree:
         elif not unclosed or part[0] == "(":
             raise wrong
         elif token:
-            tokens.append(words.word(token))
+            tokens.append(numbered_lines.word(token))
         else:
             label, start = unclosed.pop()
             phrases.append(Classified(tokens[start:], label))

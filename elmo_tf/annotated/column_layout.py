@@ -55,10 +55,14 @@ def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Read
         InputError: naming the file, if several columns could have the tags or the tokens, or a name is not in the
             header.
     """
-    blocks = list(blocks[:_JUDGED])
-    header, blocks = _header(path, blocks, reading)
+    blocks = blocks[:_JUDGED]
+    header = blocks[0][0] if blocks else None
+    if header and (isinstance(reading.token_column, str) or isinstance(reading.tag_column, str) or is_header(header)):
+        blocks = list(filter(None, [blocks[0][1:], *blocks[1:]]))
+    else:
+        header = None
     rows = [row for block in blocks for row in block]
-    width = max((_width(row) for row in rows), default=0)
+    width = max((n for row in rows for n, field in enumerate(row.fields, 1) if field), default=0)
     if width == 1:
         return Layout(tag=None, width=1, prefix=_prefix(rows, 0))
     names = [] if header is None else header.fields
@@ -76,19 +80,6 @@ def is_header(row: Row) -> bool:
     """Whether the columns of a line are called as those of tokens and tags usually are."""
     names = {name.lower() for name in row.fields}
     return "\t" in row.line.text and bool(names & set(_TOKEN_NAMES) and names & set(_TAG_NAMES))
-
-
-def _header(
-    path: str | os.PathLike, blocks: list[Sequence[Row]], reading: Reading
-) -> tuple[Row | None, list[Sequence[Row]]]:
-    """Returns the header, if there is one, and the sentences without it."""
-    named = [column for column in (reading.token_column, reading.tag_column) if isinstance(column, str)]
-    first = blocks[0][0] if blocks else None
-    if first is None:
-        return None, blocks
-    if not named and not is_header(first):
-        return None, blocks
-    return first, [block for block in [blocks[0][1:], *blocks[1:]] if block]
 
 
 def _index(path: str | os.PathLike, column: Column | None, names: list[str]) -> int | None:
@@ -116,13 +107,12 @@ def _tag_column(path: str | os.PathLike, rows: list[Row], width: int, first: int
         return None
     if not first and all(len(row.fields) > 1 and tag_schemes.is_tag(row.fields[:width][-1]) for row in rows):
         return -1
-    counts = [
-        sum(len(row.fields) > column and tag_schemes.is_tag(row.fields[column]) for row in rows)
-        for column in range(width)
-    ]
-    most = max(counts[first:])
+    counts = {
+        column: sum(len(row.fields) > column and tag_schemes.is_tag(row.fields[column]) for row in rows)
+        for column in range(first, width)
+    }
     # If no column has a tag on every line, the fullest is taken, and reading it names the line without a tag.
-    candidates = [column for column in range(first, width) if counts[column] == most > len(rows) / 2]
+    candidates = [column for column, count in counts.items() if count == max(counts.values()) > len(rows) / 2]
     if first and candidates:
         return candidates[0]  # GermEval's nested entities follow
     if len(candidates) > 1:
@@ -145,7 +135,3 @@ def _prefix(rows: list[Row], column: int) -> str:
     tokens = [row.fields[column] for row in rows if -len(row.fields) <= column < len(row.fields)]
     match = _PREFIX.match(tokens[0]) if len(tokens) > 1 else None
     return match[0] if match and all(token.startswith(match[0]) for token in tokens) else ""
-
-
-def _width(row: Row) -> int:
-    return max((number for number, field in enumerate(row.fields, 1) if field), default=0)

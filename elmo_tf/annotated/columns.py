@@ -1,4 +1,7 @@
-"""A token and its tag per line: named entities and chunks (CoNLL-2003, WNUT-17, Universal NER, GermEval, WikiANN)."""
+"""Sentences whose tokens have tags: columns (CoNLL-2003, WNUT-17, Universal NER, GermEval, WikiANN), or rows of lists.
+
+Columns have a token and its tag per line; rows have `tokens` and `ner_tags`, as Hugging Face's data sets do.
+"""
 
 import dataclasses
 import itertools
@@ -6,13 +9,17 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from elmo_tf.annotated import column_layout, numbered_lines, tag_schemes, words
+from elmo_tf.annotated import column_layout, named_rows, numbered_lines, tag_schemes
 from elmo_tf.annotated.column_layout import DOCUMENT, Layout, Row, fields_of
 from elmo_tf.annotated.numbered_lines import Line, OddLines
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 
 _TAG = re.compile(r"O|[BILUESMW]-[^\W\d].*")  # not the last word of "We drove along I-95"
+_TOKENS, _TAGS = ("tokens", "words"), ("ner_tags", "tags", "labels")
+
+_Sentence = list[tuple[Line, str, str]]  # each token's line, form and tag, "" without tags
 
 _log = logging.getLogger("elmo_tf")
 
@@ -25,33 +32,41 @@ class Tagged:
     labels: list[str] | None = None
 
 
-def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Tagged]:
-    """Returns the sentences of a file with a token and a tag per line, and blank lines between sentences.
+def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: bool = True) -> list[Tagged]:
+    """Returns the sentences of a file, with their tags in IOB2 if it is `labelled`.
 
-    Tabs or white space separate the columns. The tags are in the last column; in files whose first column counts the
-    words of a sentence (Universal NER, GermEval), the tokens are in the second, and the tags in the first column of
-    tags after it. The tags are BIOUL if any begins with `L-` or `U-` (BIOES's `E-`, `S-`; BMEWO's `M-`,
-    `W-`), otherwise IOB1 or IOB2. They become IOB2, where every span begins with `B-`. Lines of `-DOCSTART-` and lines
-    before a sentence that begin with `#` are ignored, and so is a language before every token (`en:`, WikiANN).
+    In columns, a line has a token and a tag, between tabs or white space; blank lines separate sentences. The tags are
+    in the last column; in files whose first column counts the words of a sentence (Universal NER, GermEval), the tokens
+    are in the second, and the tags in the first column of tags after it. Lines of `-DOCSTART-` and lines before a
+    sentence that begin with `#` are ignored, and so is a language before every token (`en:`, WikiANN).
+
+    JSON lines and Parquet have `tokens` (or `words`) and `ner_tags` (or `tags`, `labels`, or `reading.tag_column`),
+    lists of equal length. Tags are strings, or indices into `reading.labels`.
+
+    The tags are BIOUL if any begins with `L-` or `U-` (BIOES's `E-`, `S-`; BMEWO's `M-`, `W-`), otherwise IOB1 or
+    IOB2. Unless `labelled`, tags are optional, and a file without columns has a sentence per line, which
+    `reading.tokenizer` splits.
     """
     odd = OddLines(path, reading.strict)
-    layout, blocks = _parsed(path, reading, odd)
-    layout = layout if layout.tag is not None else dataclasses.replace(layout, tag=-1)
-    _log_columns(path, layout)
-    sentences = [[(row.line, *_token_and_tag(row, layout)) for row in block] for block in _kept(blocks, layout, odd)]
+    if named_rows.has_objects(path):
+        sentences = [_of_row(line, row, reading, labelled, odd) for line, row in named_rows.read(path)]
+    elif labelled or has_columns(path, reading):
+        layout, blocks = _rows(path, reading, odd)
+        layout = dataclasses.replace(layout, tag=-1) if labelled and layout.tag is None else layout
+        sentences = [[(row.line, *_token_and_tag(row, layout)) for row in rows] for rows in blocks]
+        tags = "no tags" if layout.tag is None else f"tags in column {layout.tag % max(layout.width, 1)}"
+        _log.info("%s: tokens in column %d, %s (counted from 0)", path, layout.token, tags)
+    else:
+        lines = numbered_lines.filled_lines(path)
+        sentences = [[(line, token, "") for token in reading.split(line.text)] for line in lines]
     odd.report()
-    return numbered_lines.require_some(in_iob2(sentences), path, "sentence")
+    sentences = list(filter(None, sentences))
+    tagged = _in_iob2(sentences) if labelled else [Tagged([form for _, form, _ in rows]) for rows in sentences]
+    return numbered_lines.require_some(tagged, path, "sentence")
 
 
-def in_iob2(sentences: Sequence[Sequence[tuple[Line, str, str]]]) -> list[Tagged]:
-    """Returns the sentences of a file, whose tags are in one scheme, with IOB2 tags.
-
-    Args:
-        sentences: each token's line, form and tag.
-
-    Raises:
-        InputError: naming the line, if the file's tags are BIOUL and a tag is misplaced.
-    """
+def _in_iob2(sentences: list[_Sentence]) -> list[Tagged]:
+    """Returns the sentences of a file, whose tags are in one scheme, with IOB2 tags."""
     bioul = tag_schemes.is_bioul(tag for sentence in sentences for _, _, tag in sentence)
     tagged = []
     for sentence in sentences:
@@ -62,6 +77,31 @@ def in_iob2(sentences: Sequence[Sequence[tuple[Line, str, str]]]) -> list[Tagged
         labels = tag_schemes.as_iob2(tags) if bioul else tag_schemes.spans_to_iob2(tag_schemes.spans(tags), len(tags))
         tagged.append(Tagged([token for _, token, _ in sentence], labels))
     return tagged
+
+
+def _of_row(line: Line, row: dict[str, Any], reading: Reading, labelled: bool, odd: OddLines) -> _Sentence:
+    """Returns the sentence of a row of lists, without empty tokens."""
+    tokens = named_rows.value(row, _TOKENS)
+    if not _are(tokens, str):
+        raise line.wrong("tokens, a list of strings")
+    tags = [""] * len(tokens)
+    if labelled:
+        names = (reading.tag_column,) if isinstance(reading.tag_column, str) else _TAGS
+        tags = named_rows.value(row, names)
+        if not (_are(tags, str) or _are(tags, int)) or len(tags) != len(tokens):
+            raise line.wrong(f"{_TAGS[0]}, a list of {len(tokens)} tags", str(tags))
+        tags = [named_rows.named_label(line, tag, reading.labels) if isinstance(tag, int) else tag for tag in tags]
+        if wrong := [tag for tag in tags if not tag_schemes.is_tag(tag)]:
+            hint = "; --labels names the tags that are numbers" if wrong[0].isdecimal() else ""
+            raise line.wrong(f"tags O, B-... or I-...{hint}", wrong[0])
+    sentence = [(line, numbered_lines.word(token), tag) for token, tag in zip(tokens, tags, strict=True)]
+    if not all(form for _, form, _ in sentence):
+        odd.add(line.number, "an empty token")
+    return [token for token in sentence if token[1]]
+
+
+def _are(values: Any, kind: type) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) and not isinstance(value, bool) for value in values)
 
 
 def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
@@ -78,14 +118,14 @@ def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
     """
     numbered_lines.require_file(path)
     blocks = [[row for row in rows if not row.line.text.startswith("#")] for rows in _blocks(path)]
-    blocks = [rows for rows in blocks if rows]
+    blocks = list(filter(None, blocks))
     first = blocks[0] if blocks else []
     if len(first) > 1 and all(len(row.line.text.split()) == 1 for row in first):
         return True
     judged = [first] if len(first) > 1 else blocks
-    if sum(map(len, judged)) < 2:
+    rows = list(itertools.chain(*judged))
+    if len(rows) < 2:
         return False
-    rows = [row for block in judged for row in block]
     named = {column for column in (reading.token_column, reading.tag_column) if isinstance(column, str)}
     if column_layout.has_indices(judged) or named & set(rows[0].fields):
         return True
@@ -107,24 +147,14 @@ def _are_columns(lines: list[str], reading: Reading) -> bool:
     return any(all(_TAG.fullmatch(columns[tag]) for columns in fields) for tag in tag_columns)
 
 
-def read_tokens(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Tagged]:
-    """Returns the sentences of a file of columns without labels."""
-    odd = OddLines(path, reading.strict)
-    layout, blocks = _parsed(path, reading, odd)
-    _log_columns(path, layout)
-    sentences = [Tagged([_token_and_tag(row, layout)[0] for row in block]) for block in _kept(blocks, layout, odd)]
-    odd.report()
-    return numbered_lines.require_some(sentences, path, "sentence")
-
-
 def with_tags(path: str | os.PathLike, reading: Reading, tags: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yields the lines of a file of columns with other tags: `tags` for the sentences of `read_tokens`.
+    """Yields the lines of a file of columns with other tags: `tags` for the sentences of `read_columns`.
 
     The tags replace those in the file, or become a new last column. All other lines and columns stay.
     """
-    layout, blocks = _parsed(path, reading, OddLines(path))
-    kept = [row for block in _kept(blocks, layout, OddLines(path)) for row in block]
-    of_line = dict(zip((row.line.number for row in kept), zip(kept, itertools.chain(*tags), strict=True), strict=True))
+    layout, blocks = _rows(path, reading, OddLines(path))
+    rows = zip(itertools.chain(*blocks), itertools.chain(*tags), strict=True)
+    of_line = {row.line.number: (row, tag) for row, tag in rows}
     for line in numbered_lines.lines(path):
         if line.number not in of_line:
             yield line.text
@@ -142,51 +172,44 @@ def with_tags(path: str | os.PathLike, reading: Reading, tags: Sequence[Sequence
 def _blocks(path: str | os.PathLike, odd: OddLines | None = None) -> list[list[Row]]:
     """Returns the lines between blank lines, without those of `-DOCSTART-`."""
     blocks = ([Row(line, fields_of(line.text)) for line in block] for block in numbered_lines.blocks(path, odd))
-    kept = ([row for row in rows if row.fields[0] != DOCUMENT] for rows in blocks)
-    return [rows for rows in kept if rows]
+    return list(filter(None, ([row for row in rows if row.fields[0] != DOCUMENT] for rows in blocks)))
 
 
-def _parsed(path: str | os.PathLike, reading: Reading, odd: OddLines) -> tuple[Layout, list[list[Row]]]:
-    """Returns the layout of a file and the rows of each sentence, without comments and header."""
+def _rows(path: str | os.PathLike, reading: Reading, odd: OddLines) -> tuple[Layout, list[list[Row]]]:
+    """Returns the layout of a file and each sentence's rows that have a token."""
     blocks = _blocks(path, odd)
+    # Where the lines at the beginning that may be comments end.
     starts = [next((n for n, row in enumerate(rows) if row.line.text[0] != "#"), len(rows)) for rows in blocks]
     plain = [rows[start:] for rows, start in zip(blocks, starts, strict=True) if rows[start:]]
     layout = column_layout.find(path, plain or blocks, reading)
     sentences = []
     for rows, start in zip(blocks, starts, strict=True):
-        kept = [row for row in rows[:start] if layout.is_row(row)] + rows[start:]
-        sentences.append([row for row in kept if row.line.number != layout.header])
-    return layout, [rows for rows in sentences if rows]
+        of_tokens = [row for row in rows[:start] if layout.is_row(row)] + rows[start:]
+        sentences.append([kept for row in of_tokens if (kept := _kept(row, layout, odd))])
+    return layout, list(filter(None, sentences))
 
 
-def _log_columns(path: str | os.PathLike, layout: Layout) -> None:
-    tags = "no tags" if layout.tag is None else f"tags in column {layout.tag % max(layout.width, 1)}"
-    _log.info("%s: tokens in column %d, %s (counted from 0)", path, layout.token, tags)
-
-
-def _kept(blocks: list[list[Row]], layout: Layout, odd: OddLines) -> Iterator[list[Row]]:
-    """Yields the rows of each sentence that have a token; empty columns at the end of a line are dropped."""
-    for rows in blocks:
-        kept = []
-        for line, fields in rows:
-            if layout.is_indexed and not fields[0].isdecimal():
-                continue  # a multiword token, whose words follow, or an empty node
-            row = Row(line, fields)
-            if len(fields) > layout.width and not any(fields[layout.width :]):
-                odd.add(line.number, "a tab at the end", "ignored")
-                row = Row(line, fields[: layout.width])
-            if _token_and_tag(row, layout)[0]:
-                kept.append(row)
-            else:
-                odd.add(line.number, "an empty token")
-        if kept:
-            yield kept
+def _kept(row: Row, layout: Layout, odd: OddLines) -> Row | None:
+    """Returns a row without empty columns at its end; None for a header, and for a row without a token."""
+    line, fields = row
+    # A first column that is no number has a multiword token, whose words follow, or an empty node.
+    if line.number == layout.header or (layout.is_indexed and not fields[0].isdecimal()):
+        return None
+    if len(fields) > layout.width and not any(fields[layout.width :]):
+        odd.add(line.number, "a tab at the end", "ignored")
+        row = Row(line, fields[: layout.width])
+    if _token_and_tag(row, layout)[0]:
+        return row
+    odd.add(line.number, "an empty token")
+    return None
 
 
 def _token_and_tag(row: Row, layout: Layout) -> tuple[str, str]:
     """Returns the token, "" if it is empty, and its tag, "" without tags."""
     fields, columns = row.fields, range(-len(row.fields), len(row.fields))
-    token = words.word(fields[layout.token].removeprefix(layout.prefix)) if layout.token in columns else ""
+    token = ""
+    if layout.token in columns:
+        token = numbered_lines.word(fields[layout.token].removeprefix(layout.prefix))
     if layout.tag is None:
         return token, ""
     if len(fields) < 2 or layout.tag not in columns or not tag_schemes.is_tag(fields[layout.tag]):

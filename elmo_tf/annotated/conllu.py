@@ -2,7 +2,7 @@
 
 import os
 
-from elmo_tf.annotated import numbered_lines, words
+from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.numbered_lines import OddLines
 
@@ -10,13 +10,13 @@ _NUM_COLUMNS = 10
 _COLUMN_OF = {"upos": 3, "xpos": 4}
 
 
-def read_conllu(path: str | os.PathLike, column: str = "upos", strict: bool = False) -> list[Tagged]:
+def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
     """Returns the sentences of a CoNLL-U file with the tags of a column, `"upos"` or `"xpos"`.
 
     Multiword tokens, whose words follow them, and empty nodes are left out. So is a word whose form is only white
-    space, with a warning, unless `strict` makes it an error.
+    space, with a warning.
     """
-    sentences, odd = [], OddLines(path, strict)
+    sentences, odd = [], OddLines(path)
     for block in numbered_lines.blocks(path, odd):
         tokens, labels = [], []
         for line in block:
@@ -29,7 +29,7 @@ def read_conllu(path: str | os.PathLike, column: str = "upos", strict: bool = Fa
                 continue
             if (tag := fields[_COLUMN_OF[column]]) in ("", "_"):
                 raise line.wrong(f"a tag in the column {column}")
-            if not (token := words.word(fields[1])):
+            if not (token := numbered_lines.word(fields[1])):
                 odd.add(line.number, "a form that is only white space")
                 continue
             tokens.append(token)

@@ -10,15 +10,31 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from elmo_tf.annotated import frame_columns, numbered_lines, tag_schemes, words
-from elmo_tf.annotated.frame_columns import Frame
+from elmo_tf.annotated import numbered_lines, tag_schemes
 from elmo_tf.annotated.numbered_lines import Line
+from elmo_tf.annotated.tag_schemes import Span
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 
 _BETWEEN = "|||"
 _SEPARATOR = re.compile(rf"(?:^|\s){re.escape(_BETWEEN)}(?=\s|$)", re.ASCII)
 _Word = Annotated[str, msgspec.Meta(min_length=1)]
+_CELL = re.compile(r"(?:\(([^()*\s]+))?\*(\)?)")  # of an argument column: (A0*, *, *) or (A0*)
+_BEGIN, _END = "#begin document", "#end document"
+_NOTHING = "-"
+# CoNLL-2012: the word's column, the first that may have arguments, and the number of columns after those.
+_WORD_2012, _ARGUMENTS_2012, _AFTER_2012 = 3, 11, 1
+
+_Rows = list[tuple[Line, list[str]]]  # the lines of a sentence and their columns
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """A predicate of a sentence, and the role of each token, None without roles."""
+
+    tokens: list[str]
+    predicate: int  # its index in `tokens`
+    tags: list[str] | None = None  # IOB2; the predicate itself is V, a continuation C-X, a reference R-X
 
 
 class _Predicate(msgspec.Struct, frozen=True):
@@ -37,7 +53,7 @@ class _Row(msgspec.Struct, frozen=True):
     tags: list[str] | None = None
 
 
-def read_frames(path: str | os.PathLike) -> list[list[Frame]]:
+def read_frames(path: str | os.PathLike, labelled: bool = True) -> list[list[Frame]]:
     """Returns the frames of each sentence that has any; the frames of a sentence share the list of its tokens.
 
     The first line that is not blank decides the format:
@@ -47,15 +63,12 @@ def read_frames(path: str | os.PathLike) -> list[list[Frame]]:
     - `#begin document`: CoNLL-2012's columns.
     - with `|||`: a frame per line, `index words ||| tags` (deep_srl).
     - else CoNLL-2005's columns: words first, then any, predicates, and a column of arguments for each predicate.
+
+    Unless `labelled`, frames have no roles; `tags` and what follows `|||` are optional.
     """
-    return numbered_lines.require_some(list(_sentences(path, labelled=True)), path, "predicate with its roles")
-
-
-def read_predicates(path: str | os.PathLike) -> list[Frame]:
-    """Returns frames without roles, from the same formats; `tags` and what follows `|||` are optional."""
-    sentences = _sentences(path, labelled=False)
-    predicates = [dataclasses.replace(frame, tags=None) for frames in sentences for frame in frames]
-    return numbered_lines.require_some(predicates, path, "predicate")
+    numbered_lines.require_file(path)
+    sentences = list(filter(None, _sentences(path, labelled)))
+    return numbered_lines.require_some(sentences, path, "predicate with its roles" if labelled else "predicate")
 
 
 def checked_frame(
@@ -75,29 +88,32 @@ def checked_frame(
 
 
 def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]:
-    numbered_lines.require_file(path)
-    first = next(numbered_lines.filled_lines(path), None)
+    lines = numbered_lines.filled_lines(path)
+    first = next(lines, None)
     if first is None:
         return
+    lines = itertools.chain([first], lines)
+    last = first.text.split()[-1]
     if re.match(r'\s*\{\s*["}]', first.text):
-        yield from filter(None, (_frames_of_json(line, labelled) for line in numbered_lines.filled_lines(path)))
+        yield from (_frames_of_json(line, labelled) for line in lines)
     elif _BETWEEN in first.text.split():
-        all_frames = (_frame_of_text(line, labelled) for line in numbered_lines.filled_lines(path))
+        all_frames = (_frame_of_text(line, labelled) for line in lines)
         for tokens, frames in itertools.groupby(all_frames, lambda frame: frame.tokens):
             yield [dataclasses.replace(frame, tokens=tokens) for frame in frames]
-    elif frame_columns.is_row(first.text):
-        yield from filter(None, frame_columns.read(path))
+    elif first.text.startswith(_BEGIN) or (last != first.text.strip() and (last == _NOTHING or _CELL.fullmatch(last))):
+        for sentence in _frames_of_columns(path):
+            yield sentence if labelled else [dataclasses.replace(frame, tags=None) for frame in sentence]
     else:
         raise first.wrong(f"JSON objects, index words {_BETWEEN} tags, or the columns of CoNLL-2005 or CoNLL-2012")
 
 
 def _frame_of_text(line: Line, labelled: bool) -> Frame:
-    *fields, tags = [words.split(part) for part in _SEPARATOR.split(line.text)]
+    *fields, tags = [numbered_lines.split(part) for part in _SEPARATOR.split(line.text)]
     if len(fields) != 1 or len(fields[0]) < 2 or not fields[0][0].isdecimal() or (labelled and not tags):
         raise line.wrong(f"the predicate's index, words, {_BETWEEN} and tags")
     index, *forms = fields[0]
     return checked_frame(
-        [words.word(form) or form for form in forms], int(index), tags if labelled else None, line.wrong
+        [numbered_lines.word(form) or form for form in forms], int(index), tags if labelled else None, line.wrong
     )
 
 
@@ -106,5 +122,67 @@ def _frames_of_json(line: Line, labelled: bool) -> list[Frame]:
     frames = [row] if row.frames is None else row.frames
     if labelled and any(frame.tags is None for frame in frames):
         raise line.wrong("tags with each pred")
-    tokens = [words.word(form) or form for form in row.words]
+    tokens = [numbered_lines.word(form) or form for form in row.words]
     return [checked_frame(tokens, frame.pred, frame.tags if labelled else None, line.wrong) for frame in frames]
+
+
+def _frames_of_columns(path: str | os.PathLike) -> Iterator[list[Frame]]:
+    is_2012 = False
+    for block in numbered_lines.blocks(path):
+        is_2012 = is_2012 or block[0].text.startswith(_BEGIN)
+        rows = [(line, numbered_lines.split(line.text)) for line in block if not line.text.startswith((_BEGIN, _END))]
+        for line, fields in rows:
+            if len(fields) != len(rows[0][1]):
+                raise line.wrong(f"{len(rows[0][1])} columns, as in the sentence's first line")
+        if rows:
+            word, columns = _columns_2012(rows) if is_2012 else _columns_2005(rows)
+            tokens = [numbered_lines.word(fields[word]) or fields[word] for _, fields in rows]
+            yield [Frame(tokens, *_roles(rows, column)) for column in columns]
+
+
+def _columns_2012(rows: _Rows) -> tuple[int, range]:
+    """Returns the column of the words, and the columns of arguments, one for each predicate."""
+    line, first = rows[0]
+    if len(first) < _ARGUMENTS_2012 + _AFTER_2012:
+        raise line.wrong(f"{_ARGUMENTS_2012 + _AFTER_2012} columns or more")
+    return _WORD_2012, range(_ARGUMENTS_2012, len(first) - _AFTER_2012)
+
+
+def _columns_2005(rows: _Rows) -> tuple[int, range]:
+    """Finds the columns from the right: those of arguments, each with a predicate's bracket, then the predicates."""
+    line, first = rows[0]
+    target = len(first) - 1
+    while target and any(fields[target].startswith("(V*") for _, fields in rows):
+        target -= 1
+    predicates = sum(fields[target] != _NOTHING for _, fields in rows)
+    if not target or predicates != len(first) - target - 1:
+        raise line.wrong(
+            "words, a column of predicates (- where there is none) and for each a column of arguments with (V*)"
+        )
+    return 0, range(target + 1, len(first))
+
+
+def _roles(rows: _Rows, column: int) -> tuple[int, list[str]]:
+    """Returns the index of the predicate, and the tags in a column."""
+    spans: list[Span] = []
+    opened = None  # index and label of the open bracket
+    for index, (line, fields) in enumerate(rows):
+        cell = _CELL.fullmatch(fields[column])
+        if not cell:
+            raise line.wrong("arguments such as (A0*, *, *) or (A0*)", fields[column])
+        label, ends = cell.groups()
+        if (label and opened) or (ends and not label and not opened):
+            problem = "begins inside another" if label else "ends that has not begun"
+            raise InputError(line.location, f"a bracket {problem}: {fields[column]!r}")
+        if label:
+            opened = index, label
+        if opened and ends:
+            spans.append(Span(opened[0], index + 1, opened[1]))
+            opened = None
+    if opened:
+        line, fields = rows[opened[0]]
+        raise InputError(line.location, f"a bracket is not closed in its sentence: {fields[column]!r}")
+    predicates = [start for start, _, kind in spans if kind == "V"]
+    if not predicates:
+        raise InputError(rows[0][0].location, f"column {column + 1} has no predicate (V*)")
+    return predicates[0], tag_schemes.spans_to_iob2(spans, len(rows))

@@ -1,4 +1,4 @@
-"""The lines of an annotated file, plain or compressed, and errors and warnings that name a line, for all readers."""
+"""The lines and words of an annotated file, plain or compressed, and errors and warnings that name a line."""
 
 import bz2
 import contextlib
@@ -23,6 +23,9 @@ _MOST_NAMED = 3  # odd lines in a warning
 _MARK = "\ufeff"  # the byte order mark with which some editors begin a file; joined files have it inside
 _UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError)
 _Items = TypeVar("_Items", list, dict)
+_SPACE = re.compile(r"[ \t\n\v\f\r]+")  # as bytes.split and tf.strings.split: a no-break space belongs to its word
+# How treebanks write brackets of the text.
+_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 _log = logging.getLogger("elmo_tf")
 
@@ -150,6 +153,17 @@ def require_some(items: _Items, path: str | os.PathLike, kind: str) -> _Items:
     if not items:
         raise InputError(str(path), f"it has no {kind}")
     return items
+
+
+def split(text: str) -> list[str]:
+    """Returns the columns or words of a line between runs of ASCII white space."""
+    return [part for part in _SPACE.split(text) if part]
+
+
+def word(form: str) -> str:
+    """Returns a treebank's form as the text has it: `(` for `-LRB-`, and no white space inside; "" for white space."""
+    form = "".join(form.split())
+    return _BRACKETS.get(form, form)
 
 
 def _opener(path: str | os.PathLike) -> Callable[..., IO[bytes]]:

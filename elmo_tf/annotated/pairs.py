@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from elmo_tf.annotated import named_rows, numbered_lines, words
+from elmo_tf.annotated import named_rows, numbered_lines
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
@@ -31,26 +31,18 @@ class Pair:
     label: str | None = None
 
 
-def read_pairs(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Pair]:
-    """Returns the pairs of a file that have a label, which SNLI's `-` and `-1` are not.
+def read_pairs(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: bool = True) -> list[Pair]:
+    """Returns the pairs of a file that have a label, which SNLI's `-` and `-1` are not; all pairs unless `labelled`.
 
     A line is a JSON object, or tab-separated columns, in the order that the first line names, or else label, premise
     and hypothesis. Names are `gold_label`, `label` or `is_duplicate`, and `sentence1` and `sentence2`, `premise` and
     `hypothesis`, `question` and `sentence`, or `question1` and `question2`. A label may be an index into
     `reading.labels`. The tokens are those of `sentence1_binary_parse` and `sentence2_binary_parse` where these are
-    given, else `reading.tokenizer` splits the sentences.
+    given, else `reading.tokenizer` splits the sentences. Unless `labelled`, labels are optional and not read.
     """
-    pairs = [_pair(line, row, reading, labelled=True) for line, row in _rows(path, min_columns=3)]
-    return numbered_lines.require_some([pair for pair in pairs if pair.label is not None], path, "pair with a label")
-
-
-def read_pairs_without_labels(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Pair]:
-    """Returns the pairs of a file as `read_pairs` does, without their labels, which are optional.
-
-    Columns without names are premise and hypothesis, or label, premise and hypothesis.
-    """
-    pairs = [_pair(line, row, reading, labelled=False) for line, row in _rows(path, min_columns=2)]
-    return numbered_lines.require_some(pairs, path, "pair")
+    pairs = [_pair(line, row, reading, labelled) for line, row in _rows(path, 3 if labelled else 2)]
+    kept = [pair for pair in pairs if pair.label is not None or not labelled]
+    return numbered_lines.require_some(kept, path, "pair with a label" if labelled else "pair")
 
 
 def _rows(path: str | os.PathLike, min_columns: int) -> Iterator[tuple[Line, dict[str, Any]]]:
@@ -72,7 +64,7 @@ def _pair(line: Line, row: dict[str, Any], reading: Reading, labelled: bool) -> 
     for name in names:
         text, parse = row.get(name), row.get(f"{name}_binary_parse")
         if isinstance(parse, str) and parse.strip():
-            tokens = [words.word(token) for token in re.sub(r"[()]", " ", parse).split()]
+            tokens = [numbered_lines.word(token) for token in re.sub(r"[()]", " ", parse).split()]
         else:
             tokens = reading.split(text) if isinstance(text, str) else []
         if not tokens:

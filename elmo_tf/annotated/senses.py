@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from elmo_tf.annotated import numbered_lines, words
+from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.errors import InputError
 
@@ -111,7 +111,7 @@ def _read_gold(path: str) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Returns the lemma, with its part of speech, and the sense keys of each instance."""
     gold = {}
     for line in numbered_lines.filled_lines(path):
-        name, *senses = words.split(line.text)
+        name, *senses = numbered_lines.split(line.text)
         if not senses:
             raise line.wrong("an instance and its sense keys")
         gold[name] = (lemma_of(senses[0], line), tuple(senses))
@@ -127,14 +127,14 @@ def _sentences(path: str, gold: dict[str, tuple[str, tuple[str, ...]]]) -> Itera
             tokens: list[str] = []
             uses = []
             for child in element:
-                forms = words.split((child.text or "").replace("_", " ")) or ["_"]
+                forms = numbered_lines.split((child.text or "").replace("_", " ")) or ["_"]
                 if child.tag == "instance":
                     name = child.get("id", "")
                     if name not in gold:
                         raise InputError(path, f"the instance {name!r} has no sense in the gold keys")
                     lemma, senses = gold[name]
                     uses.append(Use(len(tokens), len(tokens) + len(forms), lemma, senses[0], senses[1:]))
-                tokens += [words.word(form) for form in forms]
+                tokens += [numbered_lines.word(form) for form in forms]
             if tokens:
                 yield SenseSentence(document, tokens, uses)
             element.clear()

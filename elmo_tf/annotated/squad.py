@@ -7,7 +7,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -24,15 +24,17 @@ _QUOTES = {"``": '"', "''": '"'}
 _log = logging.getLogger("elmo_tf")
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class Answer(msgspec.Struct, frozen=True):
+    """A part of a paragraph, and the index of its first character."""
+
     text: str
-    answer_start: Count
+    start: Count = msgspec.field(name="answer_start")
 
 
 class _Question(msgspec.Struct, frozen=True):
     question: str
-    id: str
-    answers: list[_Answer] = []
+    id: str | None
+    answers: list[Answer] = []
     is_impossible: bool = False
 
 
@@ -64,13 +66,6 @@ class _Row(msgspec.Struct, frozen=True):
     paragraph: str | None = None  # another name for the context
     id: Any = None
     answers: _Answers | None = None
-
-
-class Answer(NamedTuple):
-    """A part of a paragraph, and the index of its first character."""
-
-    text: str
-    start: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,45 +116,63 @@ def question_of(
     return Question(paragraph, text, paragraph_of(text, tokenizer).tokens, name, answers)
 
 
-def read_questions(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Question]:
-    """Returns the questions of a file that have an answer, or are known to have none.
+def read_questions(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: bool = True) -> list[Question]:
+    """Returns the questions of a file that have an answer, or are known to have none; all questions unless `labelled`.
 
-    The file is in SQuAD's format, or has rows with `question`, `context` and `answers`, an object of two lists, `text`
-    and `answer_start` (JSON lines or Parquet). A question has no answer if SQuAD's format says `is_impossible`, or a
-    row's lists are empty. An answer that is not at its `answer_start`, in characters, is left out, and so is a question
-    that has no other. A warning counts both; with `reading.strict`, the first is an error.
+    The file is in SQuAD's format, or has rows with `question`, `context` (or `paragraph`) and `answers`, an object of
+    two lists, `text` and `answer_start` (JSON lines or Parquet). A question has no answer if SQuAD's format says
+    `is_impossible`, or a row's lists are empty. An answer that is not at its `answer_start`, in characters, is left
+    out, and so is a question that has no other. A warning counts both; with `reading.strict`, they are errors.
     """
-    kept, num_questions, num_misplaced = [], 0, 0
-    for question in _questions(path, reading):
+    questions, kept, num_misplaced = list(_questions(path, reading)), [], 0
+    if not labelled:
+        return numbered_lines.require_some(questions, path, "question")
+    for question in questions:
         text = question.paragraph.text
         right = tuple(part for part in question.answers if part.text.strip() and text.startswith(part.text, part.start))
-        num_questions += 1
         num_misplaced += len(question.answers) - len(right)
         if reading.strict and (len(right) < len(question.answers) or not (right or question.is_impossible)):
             problem = "no answer, or an answer that is not at its answer_start"
             raise InputError(f"{path}, question {question.id}", problem)
         if right or question.is_impossible:
             kept.append(dataclasses.replace(question, answers=right))
-    if num_misplaced or len(kept) < num_questions:
+    if num_misplaced or len(kept) < len(questions):
         message = "warning: left out of %s: %d answers that are not at their answer_start, %d of %d questions"
-        _log.warning(message, path, num_misplaced, num_questions - len(kept), num_questions)
+        _log.warning(message, path, num_misplaced, len(questions) - len(kept), len(questions))
     return numbered_lines.require_some(kept, path, "question with an answer")
 
 
-def read_questions_without_answers(path: str | os.PathLike, reading: Reading = DEFAULT) -> list[Question]:
-    """Returns the questions of a file, whether they have answers or not.
-
-    The file is as for `read_questions`; rows may have `paragraph` instead of `context`, and need no answers.
-    """
-    return numbered_lines.require_some(list(_questions(path, reading)), path, "question")
-
-
 def _questions(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
+    paragraph = paragraph_of("")
+    for context, row, location in _rows(path):
+        # Questions about a paragraph share its words.
+        paragraph = paragraph if paragraph.text == context else paragraph_of(context, reading.tokenizer)
+        question = question_of(paragraph, row.question, row.id, tuple(row.answers), reading.tokenizer)
+        for part, words in (("paragraph", paragraph.words), ("question", question.tokens)):
+            if not words:
+                raise InputError(location, f"the {part} has no words")
+        # SQuAD 2.0's impossible questions may have plausible answers, under another key.
+        yield dataclasses.replace(question, is_impossible=row.is_impossible and not row.answers)
+
+
+def _rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
+    """Yields the context of each question, the question, and where it is, for errors."""
     content = "" if named_rows.is_parquet(path) else "\n".join(line.text for line in numbered_lines.lines(path))
-    if named_rows.is_parquet(path) or _has_rows(content):
-        yield from _of_rows(path, reading)
-    else:
-        yield from _of_articles(path, content, reading)
+    if not named_rows.is_parquet(path) and not _has_rows(content):
+        for article in json_file.parse(content, _File, str(path)).data:
+            for paragraph in article.paragraphs:
+                for question in paragraph.qas:
+                    yield paragraph.context, question, f"{path}, question {question.id}"
+        return
+    numbered_lines.require_file(path)
+    for line, _ in named_rows.read(path):
+        row = json_file.parse(line.text, _Row, line.location)
+        context = row.paragraph if row.context is None else row.context
+        if context is None:
+            raise line.wrong("a JSON object with context and question")
+        answers = [] if row.answers is None else list(map(Answer, row.answers.text, row.answers.answer_start))
+        name = None if row.id is None else str(row.id)
+        yield context, _Question(row.question, name, answers, is_impossible=row.answers is not None), line.location
 
 
 def _has_rows(content: str) -> bool:
@@ -169,37 +182,3 @@ def _has_rows(content: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(first, dict) and bool({"question", "context", "paragraph"} & first.keys())
-
-
-def _of_articles(path: str | os.PathLike, content: str, reading: Reading) -> Iterator[Question]:
-    articles = json_file.parse(content, _File, str(path)).data
-    for section in (section for article in articles for section in article.paragraphs):
-        paragraph = paragraph_of(section.context, reading.tokenizer)
-        for row in section.qas:
-            question = _with_words(paragraph, row.question, row.id, f"{path}, question {row.id}", reading)
-            answers = tuple(Answer(stored.text, stored.answer_start) for stored in row.answers)
-            # SQuAD 2.0's impossible questions may have plausible answers, under another key.
-            yield dataclasses.replace(question, answers=answers, is_impossible=row.is_impossible and not answers)
-
-
-def _of_rows(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
-    numbered_lines.require_file(path)
-    last = paragraph_of("")
-    for line, _ in named_rows.read(path):
-        row = json_file.parse(line.text, _Row, line.location)
-        context = row.paragraph if row.context is None else row.context
-        if context is None:
-            raise line.wrong("a JSON object with context and question")
-        last = last if last.text == context else paragraph_of(context, reading.tokenizer)
-        question = _with_words(last, row.question, None if row.id is None else str(row.id), line.location, reading)
-        given = row.answers or _Answers([], [])
-        answers = tuple(map(Answer, given.text, given.answer_start))
-        yield dataclasses.replace(question, answers=answers, is_impossible=row.answers is not None and not answers)
-
-
-def _with_words(paragraph: Paragraph, text: str, name: str | None, location: str, reading: Reading) -> Question:
-    question = question_of(paragraph, text, name, tokenizer=reading.tokenizer)
-    for part, words in (("paragraph", paragraph.words), ("question", question.tokens)):
-        if not words:
-            raise InputError(location, f"the {part} has no words")
-    return question

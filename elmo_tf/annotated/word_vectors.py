@@ -1,10 +1,10 @@
 """Word vectors in text files: GloVe's, word2vec's, which begin with a line of two numbers, and Senna's two files."""
 
-import collections
 import itertools
 import os
 import pathlib
 import re
+import statistics
 from collections.abc import Collection, Iterator
 
 import numpy as np
@@ -50,7 +50,7 @@ def iterate_word_vectors(
     if first:
         first[0] = first[0][0], first[0][1].removeprefix("\ufeff".encode())
     header = _HEADER.fullmatch(first[0][1]) if first else None
-    dim = int(header[1]) if header else _usual([line.count(b" ") for _, line in first if line])
+    dim = int(header[1]) if header else statistics.mode([line.count(b" ") for _, line in first if line] or [0])
     for number, line in itertools.chain(first[1:] if header else first, lines):
         form, *numbers = line.rsplit(b" ", dim)
         if problem := _problem(form, numbers, dim):
@@ -59,11 +59,14 @@ def iterate_word_vectors(
         word = form.decode() if wanted is None else wanted.get(form)
         if word is None:
             continue
-        vector = _finite(numbers)
-        if vector is None:
-            odd.add(number, "a value that is not a finite number")
-        else:
+        try:
+            vector = np.array(numbers, np.float32)
+        except ValueError:
+            vector = np.array(np.nan)
+        if np.isfinite(vector).all():
             yield word, vector
+        else:
+            odd.add(number, "a value that is not a finite number")
     odd.report()
 
 
@@ -85,11 +88,6 @@ def _lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
         yield line[0], word[1] + b" " + line[1]
 
 
-def _usual(counts: list[int]) -> int:
-    """Returns the most frequent count; 0 without counts."""
-    return collections.Counter(counts).most_common(1)[0][0] if counts else 0
-
-
 def _problem(form: bytes, numbers: list[bytes], dim: int) -> str:
     """Returns what is wrong with a line, apart from its values; "" for a right line."""
     if not form and not numbers:
@@ -103,11 +101,3 @@ def _problem(form: bytes, numbers: list[bytes], dim: int) -> str:
     except UnicodeDecodeError:
         return "a word that is not UTF-8"
     return ""
-
-
-def _finite(numbers: list[bytes]) -> np.ndarray | None:
-    try:
-        vector = np.array(numbers, np.float32)
-    except ValueError:
-        return None
-    return vector if np.isfinite(vector).all() else None

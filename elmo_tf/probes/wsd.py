@@ -2,10 +2,11 @@
 
 import collections
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from elmo_tf.annotated.senses import SenseSentence
+from elmo_tf.annotated.senses import SenseSentence, Use
 from elmo_tf.errors import InputError
 from elmo_tf.probes import vectors
 from elmo_tf.probes.results import Results, Row
@@ -47,34 +48,30 @@ def probe(
     Raises:
         InputError: if either has no word with a sense.
     """
-    answers = [np.array([use.sense for sentence in part for use in sentence.uses]) for part in (train, test)]
-    lemmas = [[use.lemma for sentence in part for use in sentence.uses] for part in (train, test)]
-    for parameter, senses_used in zip(("train", "test"), answers, strict=True):
-        if not len(senses_used):
+    for parameter, part in (("train", train), ("test", test)):
+        if not _uses(part):
             raise InputError(parameter, "it has no words with senses")
-    in_training = _senses(lemmas[0], answers[0])
+    in_training = _senses(train)
     senses = {lemma: [sense] for lemma, sense in (first_senses or {}).items()} | in_training
-    usual = np.array([next(iter(senses.get(lemma, [_UNKNOWN]))) for lemma in lemmas[1]])
-    gold = [(use.sense, *use.others) for sentence in test for use in sentence.uses]
-    ambiguous = np.array([len(senses.get(lemma, ())) > 1 for lemma in lemmas[1]])
-    layers = [_embed(source, part) for part in (train, test)]
-    rows = [Row("most frequent sense", "baseline", _scores(gold, usual, ambiguous))]
+    answers, lemmas = np.array([use.sense for use in _uses(train)]), [use.lemma for use in _uses(test)]
+    ambiguous = np.array([len(senses.get(lemma, ())) > 1 for lemma in lemmas])
+    usual = [senses.get(lemma, [_UNKNOWN])[0] for lemma in lemmas]
+    predictions: dict[str, tuple[str, Any]] = {"most frequent sense": ("baseline", usual)}
     if first_senses:
-        first = np.array([first_senses.get(lemma, _UNKNOWN) for lemma in lemmas[1]])
-        rows.append(Row("first sense", "baseline", _scores(gold, first, ambiguous)))
-    for number in range(layers[0].shape[1]):
-        layer = [values[:, number].astype(np.float32) for values in layers]
-        predicted = _nearest(layer, answers[0], lemmas[1], senses)
-        rows.append(Row(f"layer {number}", "layer", _scores(gold, predicted, ambiguous)))
-    averages = [values.mean(1, dtype=np.float32) for values in layers]
+        predictions["first sense"] = "baseline", [first_senses.get(lemma, _UNKNOWN) for lemma in lemmas]
+    parts = [_embed(source, part) for part in (train, test)]
+    averages = [layers.mean(1, dtype=np.float32) for layers in parts]
+    for number in range(parts[0].shape[1]):
+        layer = [layers[:, number].astype(np.float32) for layers in parts]
+        predictions[f"layer {number}"] = "layer", _nearest(layer, answers, lemmas, senses)
     centered = [average - averages[0].mean(0) for average in averages]  # minus the mean of all training uses
     for name, mixed in (("average", averages), ("average minus mean", centered)):
-        predicted = _nearest(mixed, answers[0], lemmas[1], senses)
-        rows.append(Row(name, "mix", _scores(gold, predicted, ambiguous)))
+        predictions[name] = "mix", _nearest(mixed, answers, lemmas, senses)
+    rows = [Row(name, kind, _scores(test, np.array(chosen), ambiguous)) for name, (kind, chosen) in predictions.items()]
     details = {
-        "train_uses": len(answers[0]),
-        "test_uses": len(answers[1]),
-        "unseen_rate": round(float(np.mean([lemma not in in_training for lemma in lemmas[1]])), 4),
+        "train_uses": len(answers),
+        "test_uses": len(lemmas),
+        "unseen_rate": round(float(np.mean([lemma not in in_training for lemma in lemmas])), 4),
         "ambiguous_rate": round(float(np.mean(ambiguous)), 4),
     }
     return Results("WSD", rows, details)
@@ -82,11 +79,14 @@ def probe(
 
 def f1(vectors: Sequence[np.ndarray], parts: Sequence[list[SenseSentence]]) -> float:
     """Returns the F1 as `probe` does, given the vectors of all uses in training and in test, float32 `(uses, dim)`."""
-    answers = [np.array([use.sense for sentence in part for use in sentence.uses]) for part in parts]
-    lemmas = [[use.lemma for sentence in part for use in sentence.uses] for part in parts]
-    predicted = _nearest(list(vectors), answers[0], lemmas[1], _senses(lemmas[0], answers[0]))
-    gold = [(use.sense, *use.others) for sentence in parts[1] for use in sentence.uses]
-    return _scores(gold, predicted, np.ones(len(predicted), bool))["F1"]
+    train, test = parts
+    answers, lemmas = np.array([use.sense for use in _uses(train)]), [use.lemma for use in _uses(test)]
+    predicted = _nearest(list(vectors), answers, lemmas, _senses(train))
+    return _scores(test, predicted, np.ones(len(predicted), bool))["F1"]
+
+
+def _uses(sentences: list[SenseSentence]) -> list[Use]:
+    return [use for sentence in sentences for use in sentence.uses]
 
 
 def _embed(source: vectors.Source, sentences: list[SenseSentence]) -> np.ndarray:
@@ -94,12 +94,12 @@ def _embed(source: vectors.Source, sentences: list[SenseSentence]) -> np.ndarray
     return vectors.embed(source, [sentence.tokens for sentence in sentences], spans)
 
 
-def _senses(lemmas: list[str], answers: np.ndarray) -> dict[str, list[str]]:
+def _senses(train: list[SenseSentence]) -> dict[str, list[str]]:
     """Returns the senses of each lemma, the most frequent first, ties in the order of their first use."""
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for lemma, sense in zip(lemmas, answers, strict=True):
-        counts[lemma][str(sense)] += 1
-    return {lemma: [sense for sense, _ in uses.most_common()] for lemma, uses in counts.items()}
+    for use in _uses(train):
+        counts[use.lemma][use.sense] += 1
+    return {lemma: [sense for sense, _ in senses.most_common()] for lemma, senses in counts.items()}
 
 
 def _nearest(
@@ -127,12 +127,10 @@ def _nearest(
     return np.array(predicted)
 
 
-def _scores(gold: Sequence[Sequence[str]], predicted: np.ndarray, ambiguous: np.ndarray) -> dict[str, float]:
-    """Returns the micro F1 of all uses and of the ambiguous uses; a missing answer lowers recall alone.
-
-    `gold` are the senses of each use, any of which is right.
-    """
-    is_right = np.array([sense in senses for sense, senses in zip(predicted.tolist(), gold, strict=True)], bool)
+def _scores(test: list[SenseSentence], predicted: np.ndarray, ambiguous: np.ndarray) -> dict[str, float]:
+    """Returns the micro F1 of all uses and of the ambiguous uses; a missing answer lowers recall alone."""
+    pairs = zip(predicted.tolist(), _uses(test), strict=True)
+    is_right = np.array([sense in (use.sense, *use.others) for sense, use in pairs], bool)
 
     def f1(chosen: np.ndarray) -> float:
         right, answered = is_right[chosen], predicted[chosen] != _UNKNOWN

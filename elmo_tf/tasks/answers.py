@@ -20,7 +20,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
-from elmo_tf.tasks.scores import cmrc_eval, squad_eval
+from elmo_tf.tasks.scores import squad_eval
 from elmo_tf.tasks.system import System, mean_log_probabilities
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors
 
@@ -90,11 +90,8 @@ class Task(System):
         ),
     }
 
-    def read(self, path: str | os.PathLike) -> list[Question]:
-        return squad.read_questions(path, self.reading)
-
-    def read_unlabelled(self, path: str | os.PathLike) -> list[Question]:
-        return squad.read_questions_without_answers(path, self.reading)
+    def read(self, path: str | os.PathLike, labelled: bool = True) -> list[Question]:
+        return squad.read_questions(path, self.reading, labelled)
 
     def example_of(self, item: Sequence[str]) -> Question:
         if isinstance(item, str) or len(item) != 2 or not all(isinstance(text, str) for text in item):
@@ -212,16 +209,16 @@ class Task(System):
     def notes(self, examples: Sequence[Question]) -> dict[str, str]:
         """Returns the unit of F1: `words`, or `characters` where no spaces separate words."""
         text = "".join({question.paragraph.text for question in examples})
-        return {"unit": "characters" if cmrc_eval.is_without_spaces(text) else "words"}
+        return {"unit": "characters" if squad_eval.is_without_spaces(text) else "words"}
 
     def to_json(self, example: Question, prediction: AnswerSpan) -> dict[str, Any]:
-        text, start = example.paragraph.text_of(prediction.first, prediction.last)
+        part = example.paragraph.text_of(prediction.first, prediction.last)
         named = {} if example.id is None else {"id": example.id}
         answer = {
             "question": example.text,
-            "answer": text,
-            "start": start,
-            "end": start + len(text),
+            "answer": part.text,
+            "start": part.start,
+            "end": part.start + len(part.text),
             "probability": round(prediction.probability, 4),
         }
         if self.labels:

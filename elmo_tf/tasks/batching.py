@@ -1,12 +1,15 @@
-"""Batches of examples of similar length: in random order for training, by length for prediction."""
+"""Batches of examples of similar length: for training, in random order; for prediction, by length."""
 
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.tasks.system import Example, System
+from elmo_tf.files.progress import ProgressLine
+from elmo_tf.tasks.system import Example, Prediction, System
 
 _POOL = 50  # batches' worth of examples that are sorted by length together
 _TRAINING_TOKENS = 16384  # most positions of a training batch, padding included, unless one example has more
@@ -38,11 +41,6 @@ def training_batches(
     return [batches[number] for number in random.permutation(len(batches))]
 
 
-def prediction_batches(lengths: Sequence[int], most: int) -> list[list[int]]:
-    """Returns the indices of the examples of each batch, at most `most`, by ascending length."""
-    return _cut(np.argsort(lengths, kind="stable").tolist(), lengths, most, _PREDICTION_TOKENS)
-
-
 def training_data(system: System, examples: Sequence[Example], first: int) -> tuple[tf.data.Dataset, int]:
     """Returns an endless dataset of batches from epoch `first` on, inputs and targets, and the batches per epoch."""
     fit, lengths = system.recipe.fit, [length(system, example) for example in examples]
@@ -60,6 +58,49 @@ def training_data(system: System, examples: Sequence[Example], first: int) -> tu
 
     signature = tf.nest.map_structure(spec, (system.inputs(examples[:1]), system.targets(examples[:1])))
     return tf.data.Dataset.from_generator(arrays, output_signature=signature).prefetch(4), count
+
+
+def prediction_batches(lengths: Sequence[int], most: int) -> list[list[int]]:
+    """Returns the indices of the examples of each batch, at most `most`, by ascending length."""
+    return _cut(np.argsort(lengths, kind="stable").tolist(), lengths, most, _PREDICTION_TOKENS)
+
+
+class Predictor:
+    """Runs a network, which may be trained further between calls, or several networks of a system together."""
+
+    def __init__(self, system: System, *networks: keras.Model):
+        self.system = system
+        self.networks = networks
+        specs = {name: tf.TensorSpec(tensor.shape, tensor.dtype) for name, tensor in networks[0].input.items()}
+        self._call = tf.function(self._decoded, input_signature=[specs], autograph=False)
+
+    def _decoded(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        outputs = [network(inputs, training=False) for network in self.networks]
+        if len(outputs) == 1:
+            return self.system.decode(self.networks[0], outputs[0])
+        return self.system.decode_together(self.networks, outputs)
+
+    def predict(self, examples: Sequence[Example]) -> list[Prediction]:
+        """Returns the prediction for each example, which does not depend on the other examples."""
+        predictions: list[Any] = [None] * len(examples)
+        lengths = [length(self.system, example) for example in examples]
+        line, done = ProgressLine(at_once=False), 0
+        for indices in prediction_batches(lengths, self.system.most_predicted):
+            chosen = [examples[index] for index in indices]
+            inputs = {name: tf.constant(array) for name, array in self.system.inputs(chosen).items()}
+            decoded = {name: tensor.numpy() for name, tensor in self._call(inputs).items()}
+            for index, prediction in zip(indices, self.system.predict(decoded, chosen), strict=True):
+                predictions[index] = prediction
+            done += len(indices)
+            if line.due():
+                line.show(f"predicted {done:,} of {len(examples):,}")
+        line.clear()
+        return predictions
+
+    def scores(self, examples: Sequence[Example]) -> dict[str, float]:
+        """Returns the scores on labeled examples, in percent with four decimals."""
+        scores = self.system.scores(examples, self.predict(examples))
+        return {name: round(score, 4) for name, score in scores.items()}
 
 
 def _as_many(batches: list[list[int]], count: int, lengths: Sequence[int]) -> list[list[int]]:

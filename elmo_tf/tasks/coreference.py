@@ -14,14 +14,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.annotated import conll2012, coref_jsonlines
-from elmo_tf.annotated.conll2012 import Document, Mention
-from elmo_tf.annotated.numbered_lines import filled_lines, first_line, lines, require_some
+from elmo_tf.annotated import coref_documents
+from elmo_tf.annotated.coref_documents import Document, Mention
 from elmo_tf.config import AboveZero, Checked, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.documents import clusters_of, cut, mention_rows, window
 from elmo_tf.tasks.layers.antecedents import NONE, AntecedentScores
-from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM
+from elmo_tf.tasks.layers.lstms import CoupledLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
 from elmo_tf.tasks.scores import coref_eval
@@ -81,26 +80,12 @@ class Task(System):
 
     # Data.
 
-    def read(self, path: str | os.PathLike) -> list[Document]:
-        has_json = first_line(path).lstrip().startswith("{")
-        return list(map(cut, coref_jsonlines.read_jsonlines(path) if has_json else conll2012.read_documents(path)))
-
-    def read_unlabelled(self, path: str | os.PathLike) -> list[Document]:
-        first = first_line(path).lstrip()
-        if first.startswith("# "):  # a comment, in CoNLL-2012's format
-            first = next((line.text for line in filled_lines(path) if not line.text.startswith("# ")), first)
-        if first.startswith("{"):
-            documents = coref_jsonlines.read_jsonlines(path, labelled=False, tokenizer=self.reading.tokenizer)
-        elif first.startswith("#begin document"):
-            documents = conll2012.read_documents(path)
-        else:
-            document = self._document_of("\n".join(line.text for line in lines(path)))
-            documents = require_some([document] if document.sentences else [], path, "word")
-        return list(map(cut, documents))
+    def read(self, path: str | os.PathLike, labelled: bool = True) -> list[Document]:
+        return list(map(cut, coref_documents.read_documents(path, labelled, self.reading.tokenizer)))
 
     def example_of(self, item: str | Sequence[Sequence[str]]) -> Document:
         if isinstance(item, str):
-            document = self._document_of(item)
+            document = coref_documents.document_of_text(item, tokenizer=self.reading.tokenizer)
             if not document.sentences:
                 raise InputError("sentences", "a text with words", repr(item))
         elif not isinstance(item, Sequence) or not item:
@@ -108,9 +93,6 @@ class Task(System):
         else:
             document = Document("", [checked_tokens(sentence) for sentence in item])
         return cut(document)
-
-    def _document_of(self, text: str) -> Document:
-        return coref_jsonlines.document_of_text(text, tokenizer=self.reading.tokenizer)
 
     def drawn(self, examples: Sequence[Document], random: np.random.Generator) -> list[Document]:
         return [window(document, self.recipe.network.window, random) for document in examples]
@@ -169,7 +151,10 @@ class Task(System):
         return {"mentions": mention_rows(examples)}
 
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
-        clusters = _cluster_of_each(outputs["spans"], targets["mentions"])
+        spans, mentions = outputs["spans"], targets["mentions"]
+        equal = tf.reduce_all(spans[:, None] == mentions[None, :, :2], -1)
+        # The number of each span's cluster; without any mention the maximum would be the lowest int32.
+        clusters = tf.maximum(tf.reduce_max(tf.where(equal, mentions[None, :, 2], 0), 1), 0)
         return antecedent_loss(outputs["scores"], clusters)
 
     # Predictions.
@@ -213,10 +198,3 @@ def antecedent_loss(scores: tf.Tensor, clusters: tf.Tensor) -> tf.Tensor:
     gold = tf.concat([~tf.reduce_any(gold, 1, keepdims=True), gold], 1)
     of_gold = tf.reduce_logsumexp(tf.where(gold, scores, NONE), 1)
     return tf.reduce_sum(tf.reduce_logsumexp(scores, 1) - of_gold)
-
-
-def _cluster_of_each(spans: tf.Tensor, mentions: tf.Tensor) -> tf.Tensor:
-    """Returns the number of each span's cluster, int32 `(spans,)`; 0 where the span is no gold mention."""
-    equal = tf.reduce_all(spans[:, None] == mentions[None, :, :2], -1)
-    # Without any mention the maximum would be the lowest int32.
-    return tf.maximum(tf.reduce_max(tf.where(equal, mentions[None, :, 2], 0), 1), 0)

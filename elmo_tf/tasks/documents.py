@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from elmo_tf.annotated.conll2012 import Document, Mention
+from elmo_tf.annotated.coref_documents import Document, Mention
 
 # The network pads all sentences of a document to the longest.
 _LONGEST_SENTENCE = 256

@@ -16,11 +16,9 @@ from elmo_tf.annotated.pairs import Pair
 from elmo_tf.config import Checked, NotNegative, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.model.sequence_pooling import SequencePooling
-from elmo_tf.tasks.bilstm import BiLSTM
-from elmo_tf.tasks.classifying import Choice, Classifier
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words
-from elmo_tf.tasks.system import checked_tokens
-from elmo_tf.tasks.token_vectors import TokenVectors
+from elmo_tf.tasks.system import Choice, Classifier, checked_tokens
+from elmo_tf.tasks.token_vectors import BiLSTM, TokenVectors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,11 +57,8 @@ class Task(Classifier):
         ),
     }
 
-    def read(self, path: str | os.PathLike) -> list[Pair]:
-        return pairs.read_pairs(path, self.reading)
-
-    def read_unlabelled(self, path: str | os.PathLike) -> list[Pair]:
-        return pairs.read_pairs_without_labels(path, self.reading)
+    def read(self, path: str | os.PathLike, labelled: bool = True) -> list[Pair]:
+        return pairs.read_pairs(path, self.reading, labelled)
 
     def example_of(self, item: Sequence[Sequence[str]]) -> Pair:
         if isinstance(item, str) or len(item) != 2:

@@ -21,7 +21,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.tasks import batching
-from elmo_tf.tasks.prediction import Predictor
+from elmo_tf.tasks.batching import Predictor
 from elmo_tf.tasks.recipe import Fit
 from elmo_tf.tasks.system import Example, System
 

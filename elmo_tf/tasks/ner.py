@@ -13,17 +13,15 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import extras
-from elmo_tf.annotated import columns, named_rows, numbered_lines, tag_jsonlines, tag_schemes
+from elmo_tf.annotated import columns, named_rows, tag_schemes
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.reading_options import Reading
 from elmo_tf.config import Checked, Positive, Rate
 from elmo_tf.model.token_inputs import TokenMask
-from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.layers.crf import CRF, viterbi
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
-from elmo_tf.tasks.system import checked_tokens
-from elmo_tf.tasks.tagging import Tagger
-from elmo_tf.tasks.token_vectors import TokenVectors
+from elmo_tf.tasks.system import Tagger, checked_tokens
+from elmo_tf.tasks.token_vectors import BiLSTM, TokenVectors
 
 with extras.required():
     import seqeval.metrics
@@ -66,21 +64,11 @@ class Task(Tagger):
         ),
     }
 
-    def read(self, path: str | os.PathLike) -> list[Tagged]:
-        if named_rows.has_objects(path):
-            return tag_jsonlines.read_rows(path, self._columns)
-        return columns.read_columns(path, self._columns)
-
-    def read_unlabelled(self, path: str | os.PathLike) -> list[Tagged]:
-        if named_rows.has_objects(path):
-            return tag_jsonlines.read_rows(path, self._columns, labelled=False)
-        if columns.has_columns(path, self._columns):
-            return columns.read_tokens(path, self._columns)
-        sentences = (self.reading.split(line.text) for line in numbered_lines.filled_lines(path))
-        return numbered_lines.require_some([Tagged(tokens) for tokens in sentences if tokens], path, "sentence")
+    def read(self, path: str | os.PathLike, labelled: bool = True) -> list[Tagged]:
+        return columns.read_columns(path, self._columns, labelled)
 
     def as_conll(self, path: str | os.PathLike | None, predictions: Sequence[dict[str, Any]]) -> Iterator[str]:
-        """Yields the lines of a file that `read_unlabelled` reads with the predicted tags.
+        """Yields the lines of a file with the predicted tags.
 
         In a file of columns, they replace the tags. Any other sentence becomes lines of a token, a tab and a tag.
         """

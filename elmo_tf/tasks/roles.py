@@ -20,12 +20,11 @@ from elmo_tf.config import Checked, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.layers.crf import viterbi
-from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
+from elmo_tf.tasks.layers.lstms import HighwayLSTM
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words
 from elmo_tf.tasks.scores import srl_eval
 from elmo_tf.tasks.scores.f1 import Counts
-from elmo_tf.tasks.system import checked_tokens, mean_log_probabilities
-from elmo_tf.tasks.tagging import PADDING, Tagger
+from elmo_tf.tasks.system import PADDING, Tagger, checked_tokens, mean_log_probabilities
 from elmo_tf.tasks.token_vectors import TokenVectors, joined
 
 _LONGEST = 100  # tokens of a training sentence [S]
@@ -76,7 +75,6 @@ class Task(Tagger):
     }
 
     read = staticmethod(frames.read_frames)
-    read_unlabelled = staticmethod(frames.read_predicates)
 
     def example_of(self, item: tuple[Sequence[str], int]) -> Frame:
         if isinstance(item, str) or not isinstance(item, Sequence) or len(item) != 2:

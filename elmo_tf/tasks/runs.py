@@ -1,11 +1,13 @@
 """From files to a trained system in a workdir: what `elmo-tf task NAME train` does."""
 
+import contextlib
 import dataclasses
 import hashlib
 import logging
 import math
 import os
 import pathlib
+import re
 import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,20 +20,19 @@ from elmo_tf import sources
 from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
-from elmo_tf.files import json_file
+from elmo_tf.files import json_file, lock
 from elmo_tf.model.cached_layers import CachedLayers
 from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.tasks import fitting, run_folder, systems, trained
-from elmo_tf.tasks.prediction import Predictor
+from elmo_tf.tasks import fitting, systems, trained
+from elmo_tf.tasks.batching import Predictor
 from elmo_tf.tasks.recipe import Recipe, chosen
 from elmo_tf.tasks.system import Example, System
-from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, WordTable, encoded, word_table
+from elmo_tf.tasks.token_vectors import TokenVectors, WordTable, encoded, word_table
 
 _log = logging.getLogger("elmo_tf")
 
-# Examples by the name of their file: `train`, `dev`, `test`. `whole` has the training data as for evaluation: sentences
-# without their phrases.
-Data = dict[str, list[Example]]
+# Examples by the name of their file: `train`, `dev`, `test`; `whole` has those of `train` as for evaluation.
+_Data = dict[str, list[Example]]
 
 
 def train(
@@ -79,7 +80,11 @@ def train(
     paths = {"train": train, "dev": dev, "test": test}
     system = kind(recipe, reading=reading)
     data = _read(system, paths, fraction)
-    texts = {name: _texts(system, examples) for name, examples in data.items()}
+    # Distinct token sequences: the frames of a sentence share theirs.
+    texts = {
+        name: list({id(tokens): tokens for example in examples for tokens in system.texts(example)}.values())
+        for name, examples in data.items()
+    }
     table = word_table(recipe, texts["whole"], texts["dev"] + texts["test"], glove, reading.strict)
     bilm = None if elmo is None else sources.network(elmo)
     inputs = paths | {"glove": glove, "elmo": elmo}
@@ -88,11 +93,12 @@ def train(
     return runs.train(recipe, folder) if seeds == 1 else runs.train_several(recipe, folder, seeds)
 
 
-def _read(system: System, paths: dict[str, Any], fraction: float) -> Data:
+def _read(system: System, paths: dict[str, Any], fraction: float) -> _Data:
     """Returns the examples of the given files, with only a fraction of the training data."""
-    data: Data = {}
+    data: _Data = {}
     for name, path in paths.items():
-        items = [] if path is None else _items(system, path)
+        with contextlib.nullcontext() if path is None else rereadable(path) as file:
+            items = [] if file is None else system.read(file)
         if name == "train":
             order = np.random.default_rng(0).permutation(len(items))
             items = [items[index] for index in sorted(order[: math.ceil(fraction * len(items))])]
@@ -106,23 +112,17 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> Data:
     return data
 
 
-def _items(system: System, path: str | os.PathLike) -> list[Any]:
-    with rereadable(path) as file:
-        return system.read(file)
-
-
-def _texts(system: System, examples: Sequence[Example]) -> list[Tokens]:
-    """Returns the distinct token sequences of the examples; the frames of a sentence share theirs."""
-    return list({id(tokens): tokens for example in examples for tokens in system.texts(example)}.values())
-
-
 class _Runs:
     """The runs of several seeds, and the data, words and biLM that they share."""
 
-    def __init__(self, system: System, data: Data, table: WordTable, bilm: PackedBiLM | None, given: dict[str, Any]):
+    def __init__(self, system: System, data: _Data, table: WordTable, bilm: PackedBiLM | None, given: dict[str, Any]):
         self._kind, self._reading, self._labels = type(system), system.reading, system.labels_of(data["train"])
         self._data, self._table, self._bilm, self._given = data, table, bilm, given
-        self._checksums = _checksums(data, table, bilm)
+        # Of the content that a run reads, whatever the paths of its files.
+        self._checksums: dict[str, str | None] = {name: _checksum(data[name]) for name in ("train", "dev", "test")}
+        self._checksums["words"] = _checksum([table.words, table.vectors.tobytes()])
+        weights = None if bilm is None else (np.asarray(weight).tobytes() for weight in bilm.weights)
+        self._checksums["elmo"] = None if weights is None else _checksum(weights)
         self._cached_layers: CachedLayers | None = None  # of all sentences, which the first run computes
 
     def train(self, recipe: Recipe, folder: pathlib.Path) -> dict[str, Any]:
@@ -136,8 +136,8 @@ class _Runs:
             "data": self._given,
             "checksums": self._checksums,
         }
-        run_folder.check(folder, config)
-        with run_folder.locked(folder):
+        _check(folder, config)
+        with _locked(folder):
             if not (folder / trained.CONFIG).exists():
                 trained.write_json(folder / trained.CONFIG, config)
             if (folder / trained.SCORES).exists():
@@ -154,14 +154,22 @@ class _Runs:
         return results
 
     def train_several(self, recipe: Recipe, folder: pathlib.Path, seeds: int) -> dict[str, Any]:
-        """Trains a system for each seed in a folder of its own and returns their combined results."""
+        """Trains a system for each seed in a folder of its own; returns the mean of the results, and the best seed."""
         results = {}
-        run_folder.check_several(folder)
-        with run_folder.locked(folder):
+        _check_several(folder)
+        with _locked(folder):
             for seed in range(recipe.fit.seed, recipe.fit.seed + seeds):
                 seeded = dataclasses.replace(recipe, fit=dataclasses.replace(recipe.fit, seed=seed))
-                results[f"seed_{seed}"] = self.train(seeded, folder / f"seed_{seed}")
-            combined = _combined(results)
+                results[f"seed_{seed}"] = last = self.train(seeded, folder / f"seed_{seed}")
+            scores = {name: result["score"] for name, result in results.items()}
+            combined = {name: last[name] for name in ("task", "metric", "train_examples")} | {
+                "score": round(statistics.mean(scores.values()), 4),
+                "deviation": round(statistics.stdev(scores.values()), 4),
+                "scores": scores,
+                "best": max(results, key=lambda name: results[name]["dev"][last["metric"]]),
+                "best_epoch": round(statistics.mean(result["best_epoch"] for result in results.values()), 1),
+                "seconds": sum(result["seconds"] for result in results.values()),
+            }
             trained.write_json(folder / trained.SCORES, combined)
         return combined
 
@@ -193,41 +201,52 @@ class _Runs:
         }
 
 
-def _checksums(data: Data, table: WordTable, bilm: PackedBiLM | None) -> dict[str, str | None]:
-    """Returns checksums of the content that a run reads, whatever the paths of its files."""
-    checksums: dict[str, str | None] = {name: _checksum(map(_bytes, data[name])) for name in ("train", "dev", "test")}
-    checksums["words"] = _checksum([_bytes(table.words), table.vectors.tobytes()])
-    if bilm is None:
-        checksums["elmo"] = None
-    else:
-        checksums["elmo"] = _checksum(np.asarray(weight).tobytes() for weight in bilm.weights)
-    return checksums
-
-
-def _checksum(pieces: Iterable[bytes]) -> str:
+def _checksum(pieces: Iterable[Any]) -> str:
     digest = hashlib.sha256()
     for piece in pieces:
-        digest.update(piece)
+        digest.update(piece if isinstance(piece, bytes) else repr(piece).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 
-def _bytes(value: Any) -> bytes:
-    return repr(value).encode("utf-8", "surrogatepass")
+def _locked(folder: pathlib.Path) -> contextlib.AbstractContextManager[None]:
+    """Makes a folder and locks it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(str(folder), f"cannot be made ({error.strerror})") from None
+    return lock.locked(folder)
 
 
-def _combined(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Returns the results of all seeds together: means, and the seed with the best dev score."""
-    first = next(iter(results.values()))
-    scores = {name: result["score"] for name, result in results.items()}
-    metric = first["metric"]
-    return {
-        "task": first["task"],
-        "metric": metric,
-        "score": round(statistics.mean(scores.values()), 4),
-        "deviation": round(statistics.stdev(scores.values()), 4),
-        "scores": scores,
-        "best": max(results, key=lambda name: results[name]["dev"][metric]),
-        "train_examples": first["train_examples"],
-        "best_epoch": round(statistics.mean(result["best_epoch"] for result in results.values()), 1),
-        "seconds": sum(result["seconds"] for result in results.values()),
-    }
+def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
+    """Refuses a folder that has anything but an earlier state of the same run."""
+    path = folder / trained.CONFIG
+    if not path.exists():
+        if _names(folder):
+            raise InputError(str(folder), "has files that are not of a run; choose a new folder")
+        return
+    stored = _flat(json_file.read(path, dict[str, Any]))
+    for name, value in _flat(config).items():
+        # Files may have moved: their checksums count.
+        counts = name == "data.fraction" or not name.startswith(("data.", "reading."))
+        if counts and stored.get(name) != value:
+            raise InputError(str(folder), f"has a run with another {name} ({stored.get(name)}); choose a new folder")
+
+
+def _check_several(folder: pathlib.Path) -> None:
+    """Refuses a folder that has anything but the runs of several seeds."""
+    names = _names(folder)
+    runs = {name for name in names if re.fullmatch(r"seed_\d+", name)}
+    if names - runs - {trained.SCORES} or (trained.SCORES in names and not runs):
+        raise InputError(str(folder), "has files that are not of a run with several seeds; choose a new folder")
+
+
+def _names(folder: pathlib.Path) -> set[str]:
+    """Returns the names in a folder, without locks and half-written files, which begin with a dot."""
+    return {path.name for path in folder.iterdir() if path.name[0] != "."} if folder.is_dir() else set()
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
+    return flat

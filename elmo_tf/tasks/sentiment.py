@@ -6,7 +6,6 @@ Sources of the settings: [P] the paper, [M] McCann et al. 2017, whose network it
 
 import dataclasses
 import os
-import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -17,11 +16,9 @@ from elmo_tf.annotated.classes import Classified, Tree
 from elmo_tf.config import Checked, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.model.sequence_pooling import SequencePooling
-from elmo_tf.tasks.bilstm import BiLSTM
-from elmo_tf.tasks.classifying import Choice, Classifier
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Widths, Words
-from elmo_tf.tasks.system import checked_tokens
-from elmo_tf.tasks.token_vectors import TokenVectors, joined
+from elmo_tf.tasks.system import Choice, Classifier, checked_tokens
+from elmo_tf.tasks.token_vectors import BiLSTM, TokenVectors, joined
 
 _SHORTEST = 4  # tokens of a training phrase [P]
 # Five classes as two: the middle class is left out.
@@ -80,18 +77,13 @@ class Task(Classifier):
         ),
     }
 
-    def read(self, path: str | os.PathLike) -> list[Tree]:
-        if not _has_trees(path):
-            return [Tree([sentence]) for sentence in classes.read_classes(path, self.reading)]
+    def read(self, path: str | os.PathLike, labelled: bool = True) -> list[Tree]:
+        if not classes.has_trees(path):
+            return [Tree([sentence]) for sentence in classes.read_classes(path, self.reading, labelled)]
         items = classes.read_trees(path)
-        if self.recipe.network.classes == 2:
+        if labelled and self.recipe.network.classes == 2:
             items = [polar for tree in items if (polar := _polar(tree)) is not None]
         return numbered_lines.require_some(items, path, "sentence with a class")
-
-    def read_unlabelled(self, path: str | os.PathLike) -> list[Classified]:
-        if _has_trees(path):
-            return [Classified(tree.root.tokens) for tree in classes.read_trees(path)]
-        return classes.read_sentences(path, self.reading)
 
     def example_of(self, item: Sequence[str]) -> Classified:
         return Classified(checked_tokens(item))
@@ -130,11 +122,6 @@ class Task(Classifier):
 
     def to_json(self, example: Classified, prediction: Choice) -> dict[str, Any]:
         return {"tokens": example.tokens} | super().to_json(example, prediction)
-
-
-def _has_trees(path: str | os.PathLike) -> bool:
-    first = numbered_lines.first_line(path)
-    return bool(re.match(r"\(\d+ +[^\s)]", first)) and "\t" not in first
 
 
 def _polar(tree: Tree) -> Tree | None:

@@ -1,23 +1,23 @@
-"""The base class of the paper's systems: what each of them defines. See BUILD.md for what they share."""
+"""The base classes of the paper's systems: what each of them defines, and what taggers and classifiers share."""
 
 import abc
 import os
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from elmo_tf.annotated import tag_schemes
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.recipe import Recipe
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, encoded, padded
 
-# What the network reads at once: a dataclass of `elmo_tf.annotated`.
-Example = Any
-# What `predict` returns for a single example.
-Prediction = Any
+Example = Any  # what the network reads at once: a dataclass of `elmo_tf.annotated`
+Prediction = Any  # what `predict` returns for a single example
+PADDING = -1  # a tag's number at padding
 
 
 class System(abc.ABC):
@@ -29,21 +29,14 @@ class System(abc.ABC):
         reading: how its files are read.
     """
 
-    # Its name on the command line.
-    name: ClassVar[str]
-    # The score that chooses the epoch.
-    metric: ClassVar[str]
-    # Recipes by name; the first is the paper's.
-    recipes: ClassVar[dict[str, Recipe]]
-    # The network's inputs that are token sequences, in the order of `texts`.
-    token_inputs: ClassVar[tuple[str, ...]] = ("tokens",)
-    # Whether an exported system splits sentences itself; and its inputs other than texts.
-    splits_sentences: ClassVar[bool] = True
-    more_inputs: ClassVar[dict[str, tf.TensorSpec]] = {}
-    # Whether it predicts the labels of `labels_of`.
-    predicts_labels: ClassVar[bool] = True
-    # The most examples that are predicted in one batch: 1 where an example is a document.
-    most_predicted: ClassVar[int] = 4096
+    name: ClassVar[str]  # on the command line
+    metric: ClassVar[str]  # the score that chooses the epoch
+    recipes: ClassVar[dict[str, Recipe]]  # by name; the first is the paper's
+    token_inputs: ClassVar[tuple[str, ...]] = ("tokens",)  # inputs that are token sequences, in the order of `texts`
+    splits_sentences: ClassVar[bool] = True  # whether an exported system splits sentences itself
+    more_inputs: ClassVar[dict[str, tf.TensorSpec]] = {}  # an exported system's inputs other than texts
+    predicts_labels: ClassVar[bool] = True  # whether it predicts the labels of `labels_of`
+    most_predicted: ClassVar[int] = 4096  # examples in a batch of prediction; 1 where an example is a document
 
     def __init__(self, recipe: Any, labels: Sequence[str] = (), reading: Reading = DEFAULT):
         self.recipe = recipe
@@ -53,12 +46,12 @@ class System(abc.ABC):
     # Data.
 
     @abc.abstractmethod
-    def read(self, path: str | os.PathLike) -> list[Any]:
-        """Returns the items of a labeled file: sentences, pairs, documents. `fraction` counts these."""
+    def read(self, path: str | os.PathLike, labelled: bool = True) -> list[Any]:
+        """Returns the items of a file: sentences, pairs, documents. `fraction` counts these."""
 
-    @abc.abstractmethod
     def read_unlabelled(self, path: str | os.PathLike) -> list[Example]:
-        """Returns the examples of a file without labels."""
+        """Returns the examples of a file whose labels, if it has any, are ignored."""
+        return self.examples(self.read(path, labelled=False), training=False)
 
     @abc.abstractmethod
     def example_of(self, item: Any) -> Example:
@@ -131,7 +124,7 @@ class System(abc.ABC):
         """Returns the scores over all examples in percent, `metric` among them."""
 
     def notes(self, examples: Sequence[Example]) -> dict[str, str]:
-        """Returns notes to show with the scores of these examples."""
+        """Returns what to show with the scores of these examples."""
         return {}
 
     @abc.abstractmethod
@@ -147,6 +140,96 @@ class System(abc.ABC):
     def served(self, decoded: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Returns an exported system's outputs for what `decode` returned."""
         return decoded
+
+
+class Choice(NamedTuple):
+    """The most probable class, and the probability of each."""
+
+    label: str
+    probabilities: dict[str, float]
+
+
+class Classifier(System):
+    """A system whose network returns a score for each class, float32 `(batch, classes)`."""
+
+    metric = "accuracy"
+
+    def labels_of(self, examples: Sequence[Example]) -> list[str]:
+        return sorted({example.label for example in examples})
+
+    def targets(self, examples: Sequence[Example]) -> dict[str, np.ndarray]:
+        return {"label": np.array([self.labels.index(example.label) for example in examples], np.int32)}
+
+    def loss(self, network: keras.Model, outputs: tf.Tensor, targets: dict[str, tf.Tensor]) -> tf.Tensor:
+        return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(targets["label"], outputs))
+
+    def decode(self, network: keras.Model, outputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"probabilities": tf.nn.softmax(outputs)}
+
+    def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
+        return self.decode(networks[0], mean_log_probabilities(outputs))
+
+    def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Example]) -> list[Choice]:
+        rows = decoded["probabilities"]
+        return [Choice(self.labels[row.argmax()], dict(zip(self.labels, row.tolist(), strict=True))) for row in rows]
+
+    def scores(self, examples: Sequence[Example], predictions: Sequence[Choice]) -> dict[str, float]:
+        right = [example.label == choice.label for example, choice in zip(examples, predictions, strict=True)]
+        return {"accuracy": 100 * float(np.mean(right))}
+
+    def to_json(self, example: Example, prediction: Choice) -> dict[str, Any]:
+        probabilities = {label: round(value, 4) for label, value in prediction.probabilities.items()}
+        return {"label": prediction.label, "probabilities": probabilities}
+
+    def served(self, decoded: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Returns `label`, string `(batch,)`, and each class's name and probability, `(batch, classes)`."""
+        probabilities = decoded["probabilities"]
+        classes = tf.tile(tf.constant([self.labels]), (tf.shape(probabilities)[0], 1))
+        label = tf.gather(self.labels, tf.argmax(probabilities, -1))
+        return {"label": label, "classes": classes, "probabilities": probabilities}
+
+
+class Tagger(System):
+    """A system whose predictions are IOB2 tags, a list for each example; whole spans are scored."""
+
+    metric = "f1"
+
+    @abc.abstractmethod
+    def tags_of(self, example: Example) -> list[str]:
+        """Returns the tags of a labeled example, which the network learns."""
+
+    def labels_of(self, examples: Sequence[Example]) -> list[str]:
+        return sorted({tag for example in examples for tag in self.tags_of(example)})
+
+    def targets(self, examples: Sequence[Example]) -> dict[str, np.ndarray]:
+        numbers = {label: number for number, label in enumerate(self.labels)}
+        tags = np.full((len(examples), max(len(example.tokens) for example in examples)), PADDING, np.int32)
+        for row, example in zip(tags, examples, strict=True):
+            row[: len(example.tokens)] = [numbers[tag] for tag in self.tags_of(example)]
+        return {"tags": tags}
+
+    def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Example]) -> list[list[str]]:
+        names = tag_schemes.as_iob2(self.labels)
+        return [[names[number] for number in row if number != PADDING] for row in decoded["tags"]]
+
+    def to_json(self, example: Example, prediction: list[str]) -> dict[str, Any]:
+        spans = [span._asdict() for span in tag_schemes.spans(prediction)]
+        return {"tokens": example.tokens, "tags": prediction, "spans": spans}
+
+    def served(self, decoded: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Returns `tags`, string `(batch, time)`, and the spans of each sentence, padded: `spans`, `kinds`."""
+        numbers = decoded["tags"]
+        tags = tf.gather(["", *tag_schemes.as_iob2(self.labels)], numbers + 1)
+        inside = tf.strings.regex_full_match(tags, "I-.*")
+        behind = tf.pad(inside[:, 1:], ((0, 0), (0, 1)))
+        starts = tf.where(tf.strings.regex_full_match(tags, "B-.*"))
+        # In IOB2, there are as many ends as starts, in the same order.
+        ends = tf.where((numbers >= 0) & (tags != "O") & ~behind)
+        spans = tf.cast(tf.stack([starts[:, 1], ends[:, 1] + 1], 1), tf.int32)
+        kinds = tf.strings.substr(tf.gather_nd(tags, starts), 2, 2**31 - 1)
+        rows = {"value_rowids": starts[:, 0], "nrows": tf.shape(tags, tf.int64)[0]}
+        by_row = {"spans": tf.RaggedTensor.from_value_rowids(spans, **rows).to_tensor()}
+        return {"tags": tags, "kinds": tf.RaggedTensor.from_value_rowids(kinds, **rows).to_tensor()} | by_row
 
 
 def mean_log_probabilities(scores: Sequence[tf.Tensor]) -> tf.Tensor:

@@ -19,7 +19,7 @@ from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError, suggestion
 from elmo_tf.files import json_file, staging
 from elmo_tf.published import fetching, models
-from elmo_tf.tasks.prediction import Predictor
+from elmo_tf.tasks.batching import Predictor
 from elmo_tf.tasks.system import Example, System
 from elmo_tf.tasks.systems import RAW_TEXT, SYSTEMS, system_class
 from elmo_tf.tasks.token_vectors import TokenVectors, WordTable
@@ -143,47 +143,43 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
         InputError: naming the folder or a file in it that does not exist, is not complete or is for another task.
     """
     folder = pathlib.Path(workdir)
-    if not folder.exists() and models.is_system(workdir):
-        _check_task(workdir, models.find(str(workdir)).task, task)
-        return Trained(*_read_published(str(workdir), dataclasses.replace(DEFAULT, **reading)))
     if not folder.exists():
-        systems = [model.name for model in models.MODELS if model.task]
-        raise InputError(str(workdir), f"no such folder, and no system of this name{suggestion(str(workdir), systems)}")
+        if not models.is_system(workdir):
+            systems = suggestion(str(workdir), [model.name for model in models.MODELS if model.task])
+            raise InputError(str(workdir), f"no such folder, and no system of this name{systems}")
+        return _load_published(str(workdir), task, dataclasses.replace(DEFAULT, **reading))
     if not (folder / CONFIG).exists() and (folder / SCORES).exists():
         folder /= json_file.read(folder / SCORES, _SeveralSeeds).best
     config = json_file.read(folder / CONFIG, _Config)
     _check_task(workdir, config.task, task)
     if not (folder / SCORES).exists():
         raise InputError(str(workdir), "its training has not ended")
-    kind = system_class(config.task)
-    recipe_class = type(next(iter(kind.recipes.values())))
-    recipe = config_lib.from_dict(config.recipe, recipe_class, source=str(folder / CONFIG))
+    system = _system(config, dataclasses.replace(config.reading, **reading), folder / CONFIG)
     try:
-        network = keras.models.load_model(folder / MODEL, compile=False)
+        return Trained(system, keras.models.load_model(folder / MODEL, compile=False))
     except (OSError, ValueError) as error:
         raise InputError(str(folder / MODEL), f"is not a Keras model ({str(error).splitlines()[0]})") from None
-    return Trained(kind(recipe, config.labels, dataclasses.replace(config.reading, **reading)), network)
 
 
-def _read_published(name: str, reading: Reading) -> tuple[System, keras.Model]:
-    """Returns a system that comes with this package, by its name, and its network.
-
-    Its biLM is not stored a second time: `english-ner` reads `english`.
-
-    Raises:
-        InputError: if a file is damaged.
-    """
-    files = fetching.files(models.find(name))
+def _load_published(name: str, task: str | None, reading: Reading) -> Trained:
+    """Returns a system that comes with this package. Its biLM is not stored twice: `english-ner` reads `english`."""
+    model = models.find(name)
+    _check_task(name, model.task, task)
+    files = fetching.files(model)
     options = json_file.read(files.options, PublishedOptions)
-    kind = system_class(options.task)
-    recipe = config_lib.from_dict(options.recipe, type(next(iter(kind.recipes.values()))), source=str(files.options))
-    system = kind(recipe, options.labels, reading)
+    system = _system(options, reading, files.options)
     with h5py.File(files.weights) as file:
         words = WordTable(file["words"].asstr()[()].tolist(), np.zeros((0, 0), np.float32))
-        network = system.network(TokenVectors(recipe, words, options.elmo))
+        network = system.network(TokenVectors(system.recipe, words, options.elmo))
         for number, variable in enumerate(network.trainable_variables):
             variable.assign(file[str(number)][()])
-    return system, network
+    return Trained(system, network)
+
+
+def _system(stored: _Config | PublishedOptions, reading: Reading, source: object) -> System:
+    kind = system_class(stored.task)
+    recipe_class = type(next(iter(kind.recipes.values())))
+    return kind(config_lib.from_dict(stored.recipe, recipe_class, source=str(source)), stored.labels, reading)
 
 
 def _check_task(workdir: str | os.PathLike, trained_for: str, task: str | None) -> None:
@@ -223,8 +219,8 @@ def check_labels(system: System, trained_labels: Sequence[str], examples: Sequen
 
 def _some(labels: Sequence[str]) -> str:
     """Returns the first labels for a message."""
-    shown = ", ".join(repr(label if len(label) <= _MOST_SHOWN else f"{label[:_MOST_SHOWN]}...") for label in labels[:3])
-    return f"{shown}, ..." if len(labels) > 3 else shown or "none"
+    shown = [repr(label if len(label) <= _MOST_SHOWN else f"{label[:_MOST_SHOWN]}...") for label in labels[:3]]
+    return ", ".join(shown + ["..."] * (len(labels) > 3)) or "none"
 
 
 def save_network(network: keras.Model, folder: pathlib.Path) -> None:

@@ -1,5 +1,6 @@
 """Files with a token and a tag per line."""
 
+import functools
 import logging
 
 import pytest
@@ -34,7 +35,7 @@ def test_white_space_around_columns_or_in_a_token_is_dropped(tmp_path):
     path = write(tmp_path, "1\u00a0000 B-X \nEUR\tI-X \n")
     assert columns.read_columns(path) == [Tagged(["1000", "EUR"], ["B-X", "I-X"])]
     path = write(tmp_path, "New B-LOC x\nYork I-LOC y\n")
-    assert columns.read_tokens(path) == [Tagged(["New", "York"])]
+    assert columns.read_columns(path) == [Tagged(["New", "York"], ["B-LOC", "I-LOC"])]
 
 
 UNIVERSAL = """# sent_id = a-1
@@ -78,7 +79,7 @@ def test_columns_are_found_in_files_as_they_are_published(tmp_path, caplog, text
     # `predict` reads the same sentences. A sentence may begin `O homem`: the user has to name a first column of tags.
     given = Reading(tag_column=0) if text.startswith("B-PER") else given
     assert columns.has_columns(path, given)
-    assert columns.read_tokens(path, given) == [Tagged(tokens) for tokens, _ in expected]
+    assert columns.read_columns(path, given, labelled=False) == [Tagged(tokens) for tokens, _ in expected]
 
 
 def test_columns_that_can_be_read_in_two_ways_are_refused_with_both(tmp_path):
@@ -116,7 +117,7 @@ def test_odd_lines_are_left_out_and_said_once_or_refused(tmp_path, caplog):
 )
 def test_tags_are_written_into_the_columns_and_nothing_else_changes(tmp_path, text, expected):
     path = write(tmp_path, text)
-    tags = [["B-X", "B-Y"], ["B-Z"]][: len(columns.read_tokens(path))]
+    tags = [["B-X", "B-Y"], ["B-Z"]][: len(columns.read_columns(path, labelled=False))]
     assert "".join(f"{line}\n" for line in columns.with_tags(path, Reading(), tags)) == expected
 
 
@@ -155,7 +156,7 @@ def test_a_line_without_a_tag_that_fits_is_refused(tmp_path, text, message, line
 def test_tokens_are_read_from_columns(tmp_path, text):
     path = write(tmp_path, text)
     assert columns.has_columns(path)
-    assert columns.read_tokens(path) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
+    assert columns.read_columns(path, labelled=False) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
 
 
 def test_a_chosen_column_concerns_files_that_have_it(tmp_path):
@@ -165,10 +166,10 @@ def test_a_chosen_column_concerns_files_that_have_it(tmp_path):
     assert not columns.has_columns(write(tmp_path, "New York is big\nRome is old too\n"), chunks)
     path = write(tmp_path, "New\nYork\n\nis\nbig\n")
     assert columns.has_columns(path, chunks)
-    assert columns.read_tokens(path, chunks) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
+    assert columns.read_columns(path, chunks, labelled=False) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
     path = write(tmp_path, "0\tNew\n0\tYork\n")
     assert columns.has_columns(path, Reading(token_column=1))
-    assert columns.read_tokens(path, Reading(token_column=1)) == [Tagged(["New", "York"])]
+    assert columns.read_columns(path, Reading(token_column=1), labelled=False) == [Tagged(["New", "York"])]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,7 @@ def test_sentences_have_no_columns_even_if_they_end_as_tags_do(tmp_path, text):
 def test_all_lines_decide_where_the_first_block_has_one_token_and_columns_need_all_their_tags(tmp_path):
     path = write(tmp_path, "Rome B-LOC\n\nParis B-LOC\n")
     assert columns.has_columns(path)
-    assert columns.read_tokens(path) == [Tagged(["Rome"]), Tagged(["Paris"])]
+    assert columns.read_columns(path, labelled=False) == [Tagged(["Rome"]), Tagged(["Paris"])]
     path = write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig")
     assert columns.has_columns(path)
-    assert_refused(columns.read_tokens, path, ".*, found 'big'", line=5)
+    assert_refused(functools.partial(columns.read_columns, labelled=False), path, ".*, found 'big'", line=5)

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from elmo_tf.annotated.conll2012 import Document
-from elmo_tf.annotated.coref_jsonlines import document_of_text, read_jsonlines
+from elmo_tf.annotated.coref_documents import Document, document_of_text, read_documents
 from tests.annotated.text_file import assert_refused, write
 
 LINE = {
@@ -22,7 +21,7 @@ def lines(*objects) -> str:
 
 def test_mentions_end_with_their_last_word_and_speakers_may_be_unknown(tmp_path):
     nobody = {"sentences": [["It", ""]], "clusters": [], "speakers": [["-", "-"]]}
-    first, second = read_jsonlines(write(tmp_path, lines(LINE, nobody)))
+    first, second = read_documents(write(tmp_path, lines(LINE, nobody)))
     sentences = [["Anna", "sat"], ["she", "slept"]]
     assert first == Document("bn/a_0", sentences, [[(0, 1), (2, 3)]], [["", ""], ["Bo", "Bo"]])
     assert second == Document("", [["It", "_"]])
@@ -31,7 +30,7 @@ def test_mentions_end_with_their_last_word_and_speakers_may_be_unknown(tmp_path)
 
 def test_documents_without_clusters_may_be_text(tmp_path):
     text = "Anna sat. She slept!"
-    first, second = read_jsonlines(write(tmp_path, lines({"doc_key": "a", "text": text}, LINE)), labelled=False)
+    first, second = read_documents(write(tmp_path, lines({"doc_key": "a", "text": text}, LINE)), labelled=False)
     assert first == document_of_text(text, "a")
     assert first.sentences == [["Anna", "sat", "."], ["She", "slept", "!"]]
     assert [text[begin:end] for begin, end in first.offsets] == [
@@ -54,8 +53,8 @@ def test_documents_without_clusters_may_be_text(tmp_path):
 )
 def test_wrong_lines_are_named(tmp_path, line, message):
     wrong = line if isinstance(line, str) else json.dumps(LINE | line)
-    assert_refused(read_jsonlines, write(tmp_path, lines(LINE) + wrong), message, line=3)
+    assert_refused(read_documents, write(tmp_path, lines(LINE) + wrong), message, line=3)
 
 
 def test_an_empty_file_is_refused(tmp_path):
-    assert_refused(read_jsonlines, write(tmp_path, "\n"), "it has no document")
+    assert_refused(read_documents, write(tmp_path, "\n"), "it has no document")

@@ -23,7 +23,7 @@ def test_jsonl_with_or_without_parses(tmp_path):
     for row in (snli(), snli(**parses)):
         path = write(tmp_path, json.dumps(row) + "\n" + json.dumps(snli(gold_label="-")) + "\n")
         assert pairs.read_pairs(path) == EXPECTED
-        assert [pair.label for pair in pairs.read_pairs_without_labels(path)] == [None, None]
+        assert [pair.label for pair in pairs.read_pairs(path, labelled=False)] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_combining_marks_stay_with_their_letters(tmp_path):
 
 def test_pairs_alone_need_no_label(tmp_path):
     path = write(tmp_path, "a b\tc\n")
-    assert pairs.read_pairs_without_labels(path) == [Pair(["a", "b"], ["c"])]
+    assert pairs.read_pairs(path, labelled=False) == [Pair(["a", "b"], ["c"])]
     assert_refused(pairs.read_pairs, path, "a label, a premise and a hypothesis between tabs, found ", line=1)
 
 

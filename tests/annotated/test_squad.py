@@ -1,5 +1,6 @@
 """Questions about paragraphs: SQuAD's format, a question per line, and the positions of answers."""
 
+import functools
 import json
 import logging
 import random
@@ -85,13 +86,13 @@ def test_an_answer_that_is_not_at_its_place_is_left_out(tmp_path, caplog):
 
 def test_questions_are_asked_without_answers_in_two_formats(tmp_path):
     rows = [{"question": "Who?", "id": "q1"}, {"question": "When?", "id": "q2", "answers": []}]
-    asked = squad.read_questions_without_answers(write(tmp_path, article(*rows)))
+    asked = squad.read_questions(write(tmp_path, article(*rows)), labelled=False)
     lines = [
         {"context": CONTEXT, "question": "Who?", "id": "q1"},
         {"paragraph": CONTEXT, "question": "When?", "id": "q2"},
     ]
     path = write(tmp_path, "\n".join(map(json.dumps, lines)) + "\n\n")
-    assert squad.read_questions_without_answers(path) == asked
+    assert squad.read_questions(path, labelled=False) == asked
     assert [(question.id, question.text, question.answers) for question in asked] == [
         ("q1", "Who?", ()),
         ("q2", "When?", ()),
@@ -161,4 +162,4 @@ def test_a_question_that_lacks_something_is_named(tmp_path):
 )
 def test_a_line_without_paragraph_or_question_is_refused(tmp_path, line, message):
     path = write(tmp_path, json.dumps({"context": "a", "question": "b"}) + f"\n{line}\n")
-    assert_refused(squad.read_questions_without_answers, path, message, line=2)
+    assert_refused(functools.partial(squad.read_questions, labelled=False), path, message, line=2)

@@ -25,9 +25,8 @@ from elmo_tf.model.scalar_mix import ScalarMix
 from elmo_tf.model.sequence_pooling import SequencePooling
 from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.layers.antecedents import AntecedentScores
-from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM
 from elmo_tf.tasks.layers.crf import CRF
-from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
+from elmo_tf.tasks.layers.lstms import CoupledLSTM, HighwayLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
 from elmo_tf.tasks.layers.token_layers import Spelling, WordEmbedding
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention

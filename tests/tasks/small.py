@@ -5,7 +5,7 @@ import keras
 from elmo_tf.annotated import squad
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.columns import Tagged
-from elmo_tf.annotated.conll2012 import Document
+from elmo_tf.annotated.coref_documents import Document
 from elmo_tf.annotated.frames import Frame
 from elmo_tf.annotated.pairs import Pair
 from elmo_tf.config import ModelConfig

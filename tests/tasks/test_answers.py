@@ -12,7 +12,7 @@ from elmo_tf.annotated import squad
 from elmo_tf.errors import InputError
 from elmo_tf.tasks import answers
 from elmo_tf.tasks.answers import AnswerSpan, Task, best_spans
-from elmo_tf.tasks.prediction import Predictor
+from elmo_tf.tasks.batching import Predictor
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
 from tests.tasks.small import EXAMPLES, asked, recipe_of
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.annotated.conll2012 import Document
+from elmo_tf.annotated.coref_documents import Document
 from elmo_tf.errors import InputError
 from elmo_tf.tasks import documents
 from elmo_tf.tasks.coreference import Task, antecedent_loss

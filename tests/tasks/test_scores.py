@@ -2,7 +2,7 @@
 
 import pytest
 
-from elmo_tf.tasks.scores import cmrc_eval, coref_eval, squad_eval, srl_eval
+from elmo_tf.tasks.scores import coref_eval, squad_eval, srl_eval
 from elmo_tf.tasks.scores.f1 import Counts
 
 
@@ -98,18 +98,18 @@ def test_unanswerable_questions_are_scored_as_by_the_script_of_squad_2():
 
 def test_characters_count_in_their_longest_common_run():
     """By the evaluation of CMRC 2018: 3 of 4 found, 3 of 5 expected; case and punctuation do not count."""
-    assert cmrc_eval.f1("北京大學", "在北京大的") == pytest.approx(2 * 0.75 * 0.6 / 1.35)
-    assert cmrc_eval.exact_match("《NBA》", "nba") == 1
-    # Words of scripts with spaces count as units.
-    assert cmrc_eval.f1("New York市", "york市") == pytest.approx(2 * 2 / 3 / (2 / 3 + 1))
-    assert cmrc_eval.f1("東", "西") == 0
-    assert [cmrc_eval.is_without_spaces(text) for text in ("東京 NBA", "東京 tower", "12", "")] == [
+    assert squad_eval.f1_of_characters("北京大學", "在北京大的") == pytest.approx(2 * 0.75 * 0.6 / 1.35)
+    assert squad_eval.score({0: ["nba"]}, {0: "《NBA》"}, by_characters=True)["exact_match"] == 100
+    # Words of another script count whole.
+    assert squad_eval.f1_of_characters("New York市", "york市") == pytest.approx(2 * 2 / 3 / (2 / 3 + 1))
+    assert squad_eval.f1_of_characters("東", "西") == 0
+    assert [squad_eval.is_without_spaces(text) for text in ("東京 NBA", "東京 tower", "12", "")] == [
         False,
         False,
         False,
         False,
     ]
-    assert cmrc_eval.is_without_spaces("東京タワー12")
+    assert squad_eval.is_without_spaces("東京タワー12")
 
 
 def test_the_predicate_does_not_count_and_continuations_belong_to_what_they_continue():

@@ -1,12 +1,12 @@
 """Scores of pairs of spans: which earlier span a span refers to."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from elmo_tf.model.tracking import Tracked
-from elmo_tf.tasks.layers.blockwise import in_blocks
 from elmo_tf.tasks.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score, two_seeds
 
 NONE = -1e30  # the score of a missing antecedent
@@ -165,3 +165,36 @@ def distance_bins(distances: tf.Tensor) -> tf.Tensor:
     """Returns the bin of each distance, int32; the first for distances below 0."""
     reached = distances[..., None] >= tf.constant(BINS[1:])
     return tf.reduce_sum(tf.cast(reached, tf.int32), -1)
+
+
+def in_blocks(
+    function: Callable[..., tf.Tensor], constants: Any, inputs: Sequence[tf.Tensor], rows: tf.Tensor, block: int
+) -> tf.Tensor:
+    """Returns `rows` rows, at least 1, which `function` computes `block` at a time.
+
+    The backward pass computes each block again: memory holds the values of one block, whatever the number of rows.
+
+    Args:
+        function: called with the first row of a block, the row after its last (int32 scalars), `constants` and
+            `inputs`; returns float32 `(block's rows, width)`. Its random numbers depend on its arguments alone.
+            Hashable and without tensors, because TensorFlow keeps it for good; equal ones share a graph.
+        constants: a structure of tensors that have no gradients.
+        inputs: float tensors, which have gradients.
+        rows: int32 scalar.
+        block: rows of a block.
+    """
+    return _in_blocks(function, block, rows, constants, *map(tf.convert_to_tensor, inputs))
+
+
+# A graph of its own: TensorFlow keeps the graph of a custom gradient for good, so it must not hold a network's weights.
+@tf.function(autograph=False, reduce_retracing=True)
+def _in_blocks(function, block, rows, constants, *inputs):
+    def step(number, parts):
+        first, after = number * block, tf.minimum((number + 1) * block, rows)
+        part = tf.recompute_grad(lambda *tensors: function(first, after, constants, *tensors))(*inputs)
+        return number + 1, parts.write(number, part)
+
+    blocks = (rows + block - 1) // block
+    parts = tf.TensorArray(inputs[0].dtype, blocks, infer_shape=False)
+    loop = tf.while_loop(lambda number, _: number < blocks, step, (0, parts), parallel_iterations=1)
+    return loop[1].concat()

@@ -89,11 +89,6 @@ class CRF(keras.layers.Layer):
         own = ("labels", "boundaries", "initializer")
         return super().get_config() | {name: getattr(self, name) for name in own}
 
-    @classmethod
-    def from_config(cls, config):
-        # Models of older versions have only a number of labels, `num_labels`.
-        return cls(**{{"num_labels": "labels"}.get(name, name): value for name, value in config.items()})
-
     @property
     def loss(self) -> keras.losses.Loss:
         """For `compile`: minus the log probability of a row's labels, the mean over rows."""

@@ -1,6 +1,8 @@
 """Exact match and F1 of answers, as the official evaluations of SQuAD 1.1 and 2.0 and of CMRC 2018 compute them.
 
-Rajpurkar et al. 2016 and 2018; Cui et al. 2019 for texts without spaces between words, whose F1 is of characters.
+Rajpurkar et al. 2016 and 2018; Cui et al. 2019, "A Span-Extraction Dataset for Chinese Machine Reading Comprehension",
+for texts without spaces between words: F1 is of the longest run of characters, and of words in other scripts, that both
+answers have.
 """
 
 import collections
@@ -9,13 +11,16 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from elmo_tf.tasks.scores import cmrc_eval
+from elmo_tf.text import penn
 
 NO_ANSWER_THRESHOLD = 0.5  # a question with a higher probability of having no answer gets no answer
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-_NO_ANSWER = [""]
+_DROPPED = str.maketrans("", "", "-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』")  # noqa: RUF001 - the script's
+# The ideographs of the script, and kana.
+_ALONE = r"[\u3041-\u30ff\u3400-\u9fff]"
+_SEGMENT = re.compile(rf"{_ALONE}|(?:(?!{_ALONE}).)+", re.DOTALL)
 
 # By question: a score of 0 to 1.
 _Scores = dict[Any, float]
@@ -53,7 +58,7 @@ def score_with_unanswerable(
         by_characters: as for `score`.
     """
     answers = {question: [text for text in texts if normalized(text)] for question, texts in gold.items()}
-    raw = _raw({question: texts or _NO_ANSWER for question, texts in answers.items()}, predicted, by_characters)
+    raw = _raw({question: texts or [""] for question, texts in answers.items()}, predicted, by_characters)
     parts = {
         "HasAns": [question for question in gold if answers[question]],
         "NoAns": [question for question in gold if not answers[question]],
@@ -79,15 +84,23 @@ def normalized(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
+def is_without_spaces(text: str) -> bool:
+    """Whether most letters and digits of a text are ideographs or kana."""
+    return 2 * len(re.findall(_ALONE, text)) > sum(character.isalnum() for character in text)
+
+
 def _raw(gold: Mapping[Any, Sequence[str]], predicted: Mapping[Any, str], by_characters: bool) -> dict[str, _Scores]:
-    exact: Callable[[str, str], float] = cmrc_eval.exact_match if by_characters else _exact_match
-    f1: Callable[[str, str], float] = cmrc_eval.f1 if by_characters else _f1
+    bare = _bare if by_characters else normalized
+    metrics: dict[str, Callable[[str, str], float]] = {
+        "exact_match": lambda answer, expected: float(bare(answer) == bare(expected)),
+        "f1": f1_of_characters if by_characters else _f1,
+    }
     return {
         name: {
             question: max(metric(predicted[question], answer) for answer in answers) if question in predicted else 0.0
             for question, answers in gold.items()
         }
-        for name, metric in (("exact_match", exact), ("f1", f1))
+        for name, metric in metrics.items()
     }
 
 
@@ -115,16 +128,40 @@ def _mean(scores: _Scores) -> float:
     return 100 * sum(scores.values()) / len(scores) if scores else 0.0
 
 
-def _exact_match(predicted: str, answer: str) -> float:
-    return float(normalized(predicted) == normalized(answer))
-
-
 def _f1(predicted: str, answer: str) -> float:
     words, expected = normalized(predicted).split(), normalized(answer).split()
     if not words or not expected:
         return float(words == expected == [] and not answer)
     common = sum((collections.Counter(words) & collections.Counter(expected)).values())
+    return _harmonic_mean(common, len(words), len(expected))
+
+
+def f1_of_characters(predicted: str, answer: str) -> float:
+    """Returns the F1 of an answer's characters, from 0 to 1."""
+    guess, expected = _segments(predicted), _segments(answer)
+    longest, before = 0, [0] * (len(expected) + 1)  # common runs that end at the last segment and each expected one
+    for segment in guess:
+        pairs = zip(expected, before, strict=False)
+        before = [0, *(length + 1 if segment == other else 0 for other, length in pairs)]
+        longest = max(longest, *before)
+    return _harmonic_mean(longest, len(guess), len(expected))
+
+
+def _harmonic_mean(common: int, num_predicted: int, num_expected: int) -> float:
+    """Returns the F1 of a prediction with `common` right parts."""
     if not common:
         return 0.0
-    precision, recall = common / len(words), common / len(expected)
+    precision, recall = common / num_predicted, common / num_expected
     return 2 * precision * recall / (precision + recall)
+
+
+def _bare(text: str) -> str:
+    return text.lower().strip().translate(_DROPPED)
+
+
+def _segments(text: str) -> list[str]:
+    """Returns single ideographs and kana, and the words between them."""
+    segments: list[str] = []
+    for segment in _SEGMENT.findall(_bare(text)):
+        segments += [segment] if re.match(_ALONE, segment) else penn.split(segment)
+    return segments

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.reference import sigmoid
-from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM
+from elmo_tf.tasks.layers.lstms import CoupledLSTM
 from tests import checks
 
 UNITS, DIM, LENGTHS = 5, 4, (6, 2, 3)

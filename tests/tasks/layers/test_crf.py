@@ -198,8 +198,6 @@ def test_a_saved_model_is_evaluated_and_trained_further_as_it_is(tmp_path):
     assert loaded.evaluate(WORDS, TARGETS, verbose=0) == model.evaluate(WORDS, TARGETS, verbose=0)
     assert loaded.fit(WORDS, TARGETS, verbose=0).history == model.fit(WORDS, TARGETS, verbose=0).history
     again = keras.models.load_model(tmp_path / "best.keras").predict(WORDS, verbose=0)
-    before = CRF.from_config({"num_labels": 3, "boundaries": False, "initializer": "zeros"})  # of an earlier version
-    assert (before.num_labels, before.boundaries) == (3, False)
     assert again.min() == -1
     np.testing.assert_array_equal(again, best.predict(WORDS, verbose=0))
 

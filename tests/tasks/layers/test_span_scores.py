@@ -8,8 +8,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.tasks.layers import antecedents
-from elmo_tf.tasks.layers.antecedents import NONE, AntecedentScores, distance_bins
-from elmo_tf.tasks.layers.blockwise import in_blocks
+from elmo_tf.tasks.layers.antecedents import NONE, AntecedentScores, distance_bins, in_blocks
 from elmo_tf.tasks.layers.mention_spans import MentionSpans, best_spans
 from tests import checks
 

@@ -1,0 +1,183 @@
+"""Documents with clusters of mentions: CoNLL-2012's columns, JSON lines as of Lee et al. 2017, and running text."""
+
+import collections
+import dataclasses
+import os
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from elmo_tf.annotated import numbered_lines
+from elmo_tf.annotated.numbered_lines import Line
+from elmo_tf.errors import InputError
+from elmo_tf.files import json_file
+from elmo_tf.files.json_file import Count
+from elmo_tf.text.sentence_split import split_sentences
+
+_BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
+# One or both brackets of a mention, with the cluster's name: a number, or CorefUD's e1. Bars between are optional.
+_BRACKET = re.compile(r"\((\w+)(\))?|(\w+)\)")
+_BRACKETS = re.compile(rf"(?:{_BRACKET.pattern})(?:\|?(?:{_BRACKET.pattern}))*")
+_EMPTY_WORD = "_"  # stands for a word without characters
+_NOTHING = ("-", "_", "*", "")  # no mention, or no speaker
+_WORD = 3
+# CoNLL-2012 has eleven columns before the predicates' and the mentions', and the speaker in the tenth.
+_SPEAKER, _COLUMNS = 9, 12
+# OntoNotes' names begin with the genre's folder; GUM's have the genre after the first underscore.
+_GENRE = re.compile(r"([a-z]{2})/|GUM_([a-z]+)_")
+
+# The indices of a mention's first word in the document, and of the word after its last.
+Mention = tuple[int, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Document:
+    """A document, or a part of one, and its clusters of mentions."""
+
+    key: str
+    sentences: list[list[str]]
+    clusters: list[list[Mention]] = dataclasses.field(default_factory=list)
+    # Each word's speaker, "" if unknown; the list is empty if no speaker is known.
+    speakers: list[list[str]] = dataclasses.field(default_factory=list)
+    # Where each word begins and ends in the text, in characters; empty without a text.
+    offsets: list[tuple[int, int]] = dataclasses.field(default_factory=list)
+
+    @property
+    def genre(self) -> str | None:
+        """The genre in the key of a document of OntoNotes (`bc/...`) or GUM (`GUM_news_...`); None for others."""
+        match = _GENRE.match(self.key)
+        return match[match.lastindex or 0] if match else None
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """A line of JSON whose clusters are not read."""
+
+    doc_key: str | None = None
+    sentences: list[list[str]] | None = None
+    text: str | None = None  # instead of sentences
+    speakers: list[list[str]] | None = None
+
+
+class _LabelledRow(_Row, frozen=True, kw_only=True):
+    sentences: list[list[str]]
+    clusters: list[list[tuple[Count, Count]]]  # the first and the last word of each mention
+
+
+def read_documents(path: str | os.PathLike, labelled: bool = True, tokenizer: str = "penn") -> list[Document]:
+    """Returns the documents of a file, without those that have no words.
+
+    In CoNLL-2012's columns, the fourth has the words, the last the mentions: `(1` where a mention begins, `1)` where it
+    ends, `(1)` for a single word, with or without `|` between several. A cluster's name is a number, or a word such as
+    CorefUD's `e1`. The tenth of twelve or more columns has the speaker. A line `#begin document (NAME); part N` begins
+    a document. Lines that begin with `#` and a space are comments.
+
+    A JSON object on each line has `sentences`, lists of words, and `clusters`, lists of mentions `[first word, last
+    word]`, counted from 0 through the document; `doc_key` and `speakers`, a name for each word, are optional.
+
+    Unless `labelled`, clusters are optional, an object may have `text` instead of `sentences`, and a file in neither
+    format is a document of running text. `tokenizer` splits text.
+    """
+    numbered_lines.require_file(path)
+    texts = (line.text for line in numbered_lines.filled_lines(path))
+    first = next((text for text in texts if not text.startswith("# ")), "")
+    if first.lstrip().startswith("{"):
+        documents = [_of_json(line, labelled, tokenizer) for line in numbered_lines.filled_lines(path)]
+    elif labelled or first.startswith("#begin document"):
+        documents = [document for document in _of_columns(path) if document.sentences]
+    else:
+        document = document_of_text("\n".join(line.text for line in numbered_lines.lines(path)), tokenizer=tokenizer)
+        documents = [document] if document.sentences else []
+    return numbered_lines.require_some(documents, path, "document with words")
+
+
+def document_of_text(text: str, key: str = "", tokenizer: str = "penn") -> Document:
+    """Returns a document without clusters for running text, split into sentences and words."""
+    sentences = split_sentences(text, tokenizer)
+    offsets = [(word.start, word.end) for sentence in sentences for word in sentence]
+    return Document(key, [[word.text for word in sentence] for sentence in sentences], offsets=offsets)
+
+
+def _of_columns(path: str | os.PathLike) -> Iterator[Document]:
+    document = None
+    columns: list[tuple[Line, str]] = []  # for each word of the document, its column of mentions
+    for line in numbered_lines.lines(path):
+        text = line.text
+        if text.startswith("#begin document"):
+            if document:
+                yield _completed(document, columns)
+            match = _BEGIN.match(text)
+            name, part = match.groups() if match else (text, None)
+            document, columns = Document(f"{name}_{int(part or 0)}", [[]], speakers=[[]]), []
+        elif not text.strip():
+            if document:
+                document.sentences.append([])
+                document.speakers.append([])
+        elif not text.startswith("# ") and (not text.startswith("#") or len(text.split()) > _WORD + 1):
+            fields = text.split("\t") if "\t" in text else numbered_lines.split(text)
+            if len(fields) < _WORD + 2 or not document:
+                raise line.wrong(f"{_WORD + 2} columns or more, after a line #begin document")
+            document.sentences[-1].append(numbered_lines.word(fields[_WORD]) or _EMPTY_WORD)
+            speaker = fields[_SPEAKER] if len(fields) >= _COLUMNS else ""
+            document.speakers[-1].append("" if speaker in _NOTHING else speaker)
+            columns.append((line, fields[-1]))
+    if document:
+        yield _completed(document, columns)
+
+
+def _completed(document: Document, columns: list[tuple[Line, str]]) -> Document:
+    """Returns a document without empty sentences, and with the clusters of its columns."""
+    sentences, speakers = (list(filter(None, rows)) for rows in (document.sentences, document.speakers))
+    return Document(document.key, sentences, _clusters(columns), speakers if any(map(any, speakers)) else [])
+
+
+def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
+    """Returns the clusters of a document, given each word's line and its column of brackets."""
+    clusters: dict[str, list[Mention]] = {}
+    unclosed: dict[str, list[int]] = collections.defaultdict(list)  # first words of open mentions, innermost last
+    for word, (line, column) in enumerate(columns):
+        if column in _NOTHING:
+            continue
+        if not _BRACKETS.fullmatch(column):
+            raise line.wrong("mentions such as (1, 1), (1) or -", column)
+        for opened, closes, closed in _BRACKET.findall(column):
+            cluster = opened or closed
+            if opened:
+                unclosed[cluster].append(word)
+            if closed and not unclosed[cluster]:
+                raise InputError(line.location, f"the mention {cluster}) ends, but has not begun: {column!r}")
+            if closed or closes:
+                clusters.setdefault(cluster, []).append((unclosed[cluster].pop(), word + 1))
+    for cluster, starts in unclosed.items():
+        if starts:
+            raise InputError(columns[starts[-1]][0].location, f"the mention ({cluster} does not end in its document")
+    return list(clusters.values())
+
+
+def _of_json(line: Line, labelled: bool, tokenizer: str) -> Document:
+    row = json_file.parse(line.text, _LabelledRow if labelled else _Row, line.location)
+    if row.sentences is None:
+        if row.text is None:
+            raise line.wrong("sentences or text")
+        document = document_of_text(row.text, row.doc_key or "", tokenizer)
+        if not document.sentences:
+            raise line.wrong("words in text", row.text)
+        return document
+    lengths = [len(sentence) for sentence in row.sentences]
+    if not sum(lengths):
+        raise InputError(line.location, "its sentences have no words")
+    speakers = row.speakers or []
+    if speakers and [len(names) for names in speakers] != lengths:
+        raise line.wrong("speakers, a name for each word", str(speakers))
+    speakers = [["" if name == "-" else name for name in names] for names in speakers if names]
+    clusters = row.clusters if isinstance(row, _LabelledRow) else []
+    for first, last in (mention for cluster in clusters for mention in cluster):
+        if not first <= last < sum(lengths):
+            problem = f"a mention is not inside the {sum(lengths)} words of the document: {[first, last]}"
+            raise InputError(line.location, problem)
+    return Document(
+        row.doc_key or "",
+        [[numbered_lines.word(form) or _EMPTY_WORD for form in sentence] for sentence in row.sentences if sentence],
+        [[(first, last + 1) for first, last in cluster] for cluster in clusters if cluster],
+        speakers if any(map(any, speakers)) else [],
+    )
