@@ -104,39 +104,31 @@ def check(path: str) -> None:
 
 @contextlib.contextmanager
 def claimed(paths: Mapping[str, str], plan: Mapping[str, Any]) -> Iterator[dict[str, Folder]]:
-    """Keeps output folders unfinished until the block ends, which has to write their markers. Call `check` before.
+    """Yields unfinished output folders, by the keys of `paths`; the block writes their markers. Call `check` before.
 
-    After an `InputError`, and after another exception before there is any work to keep, nothing remains of what this
-    run has made.
-
-    Args:
-        paths: the folders.
-        plan: everything that their contents depend on, as JSON.
-
-    Yields:
-        the folders by the keys of `paths`.
-
-    Raises:
-        InputError: if a folder cannot be made, or has another plan.
+    `plan` is everything that their contents depend on, as JSON. Nothing remains of what this run has made after an
+    `InputError`, or after another exception if no work is done. Raises `InputError` if a folder cannot be made or has
+    another plan.
     """
     content = json.dumps({name: plan[name] for name in sorted(plan)}, indent=1)
-    run, made, new = uuid.uuid4().hex[:8], [], []
-    folders = {}
-    try:
-        for name, path in paths.items():
-            digest = hashlib.sha256(f"{name}\n{content}".encode()).hexdigest()[:16]
-            folders[name] = Folder(path, digest, run)
-            made += _make(path)
-            if _claim(folders[name], _head(digest) + content.encode().removeprefix(b"{") + b"\n"):
-                new.append(folders[name])
-        with job_config.hint():
-            yield folders
-    except BaseException as error:
-        is_kept = any(_holds_work(folder) for folder in new) and not isinstance(error, InputError)
-        for folder in [] if is_kept else new:
-            discard(folder)
-        _remove(made)
-        raise
+    run, folders, new = uuid.uuid4().hex[:8], {}, []
+    with contextlib.ExitStack() as stack:
+        try:
+            for name, path in paths.items():
+                digest = hashlib.sha256(f"{name}\n{content}".encode()).hexdigest()[:16]
+                folders[name] = Folder(path, digest, run)
+                if stores.is_local(path):
+                    stack.enter_context(staging.made_folder(pathlib.Path(os.path.abspath(path)), path))
+                if _claim(folders[name], _head(digest) + content.encode().removeprefix(b"{") + b"\n"):
+                    new.append(folders[name])
+            with job_config.hint():
+                yield folders
+        except BaseException as error:
+            has_work = any(map(record_folder.is_own_file, (name for each in new for name in stores.names(each.path))))
+            if isinstance(error, InputError) or not has_work:
+                for folder in new:
+                    discard(folder)
+            raise
     # The plans last of all that other runs look at: with marker and plan, a folder can still be continued.
     for folder in folders.values():
         stores.delete([folder.file(FILE)])
@@ -197,31 +189,6 @@ def _difference(stored: bytes, content: bytes) -> str:
     return "is the unfinished output of other options: " + "; ".join(differences)
 
 
-def _make(path: str) -> list[pathlib.Path]:
-    """Makes a local folder; returns all that were made. Remote stores need no folders."""
-    if not stores.is_local(path):
-        return []
-    folder = pathlib.Path(os.path.abspath(path))
-    made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        _remove(made)
-        raise InputError(path, f"the folder cannot be made ({error.strerror})") from None
-    return made
-
-
-def _remove(folders: list[pathlib.Path]) -> None:
-    """Removes those folders that are empty."""
-    for path in sorted(folders, key=lambda path: len(path.parts), reverse=True):
-        with contextlib.suppress(OSError):
-            path.rmdir()
-
-
-def _holds_work(folder: Folder) -> bool:
-    return any(map(record_folder.is_own_file, stores.names(folder.path)))
-
-
 def discard(folder: Folder) -> None:
     """Deletes an unfinished folder, but no files that the jobs have not written."""
     stores.delete([folder.file(FILE)])
@@ -229,7 +196,8 @@ def discard(folder: Folder) -> None:
     stores.delete(map(folder.file, names))
     _delete_temporary(folder)
     if stores.is_local(folder.path):
-        _remove([pathlib.Path(folder.path)])
+        with contextlib.suppress(OSError):  # there are other files
+            os.rmdir(folder.path)
 
 
 def _delete_temporary(folder: Folder) -> None:

@@ -76,27 +76,17 @@ def fetch(output: str | os.PathLike, source: Source = LM1B, archive: str | os.Pa
 
 @contextlib.contextmanager
 def _locked_parent(output: pathlib.Path) -> Iterator[None]:
-    """Makes and locks the parent of `output`. After an exception, removes the folders made here if they are empty."""
-    parent = pathlib.Path(os.path.abspath(output)).parent
-    made = [path for path in (parent, *parent.parents) if not path.exists()]
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
+    """Makes and locks the parent of `output`."""
+    with staging.made_folder(pathlib.Path(os.path.abspath(output)).parent, output) as parent:
         descriptor = os.open(parent, os.O_RDONLY)
-    except OSError as error:
-        raise InputError(str(output), f"the folder cannot be made ({error.strerror})") from None
-    try:
-        if not lock.acquire(descriptor, parent):
-            raise InputError(str(parent), "another run is using this folder")
-        yield
-    except BaseException as error:
-        for path in made:
-            with contextlib.suppress(OSError):
-                path.rmdir()
-        if isinstance(error, KeyboardInterrupt):
+        try:
+            if not lock.acquire(descriptor, parent):
+                raise InputError(str(parent), "another run is using this folder")
+            yield
+        except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted; run the same command again") from None
-        raise
-    finally:
-        os.close(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> None:
@@ -111,11 +101,13 @@ def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> None
             (folder / name).mkdir()
         for member in members:
             progress.show(packed.tell())
-            if (name := _unpacked_path(member, source)) is None:
+            # No link reaches `extractfile`, which would follow it.
+            path = _unpacked_path(member, source)
+            if path is None or (content := members.extractfile(member)) is None:
                 continue
-            with open(folder / name, "xb") as file:
-                shutil.copyfileobj(members.extractfile(member), file, _COPY_BYTES)
-            staging.sync(folder / name)
+            with open(folder / path, "xb") as file:
+                shutil.copyfileobj(content, file, _COPY_BYTES)
+            staging.sync(folder / path)
 
 
 def _unpacked_path(member: tarfile.TarInfo, source: Source) -> str | None:

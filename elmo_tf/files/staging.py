@@ -46,28 +46,37 @@ def check_absent(path: str | os.PathLike) -> None:
 def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     """Yields a folder to write in, and renames it to `path` when the block ends without an exception.
 
-    After an exception, an interrupt included, neither the folder nor parents made for it remain. The yielded path is
-    absolute.
-
-    Raises:
-        InputError: if `path` is in use, or no folder can be made there.
+    After an exception, neither the folder nor parents made for it remain. The yielded path is absolute. Raises
+    `InputError` if `path` is in use, or no folder can be made there.
     """
     check_absent(path)
     final = pathlib.Path(_target(path))
-    staged = _temporary(final)
-    missing = [parent for parent in final.parents if not parent.exists()]
+    with made_folder(_temporary(final), path) as staged:
+        try:
+            yield staged
+            staged.rename(final)
+        except BaseException:
+            shutil.rmtree(staged, ignore_errors=True)
+            raise
+
+
+@contextlib.contextmanager
+def made_folder(path: pathlib.Path, subject: str | os.PathLike) -> Iterator[pathlib.Path]:
+    """Makes a folder and its parents; after an exception in the block, removes those of them that are empty.
+
+    Raises `InputError` about `subject` if the folder cannot be made.
+    """
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         try:
-            staged.mkdir(parents=True)
+            path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(str(path), f"the folder cannot be made ({error.strerror})") from None
-        yield staged
-        staged.rename(final)
+            raise InputError(str(subject), f"the folder cannot be made ({error.strerror})") from None
+        yield path
     except BaseException:
-        shutil.rmtree(staged, ignore_errors=True)
-        for parent in missing:
+        for folder in missing:
             with contextlib.suppress(OSError):
-                parent.rmdir()
+                folder.rmdir()
         raise
 
 
