@@ -10,7 +10,6 @@ for a dead worker's answers without a timeout.
 For options: `_add_argparse_args` of each kind of `PipelineOptions`: Beam itself ignores an option that is misspelt.
 """
 
-import argparse
 from typing import Any
 
 import grpc
@@ -22,11 +21,9 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_ha
 from apache_beam.runners.worker import worker_pool_main
 from apache_beam.transforms import environments
 
-GrpcWorkerHandler, WorkerHandler = worker_handlers.GrpcWorkerHandler, worker_handlers.WorkerHandler
-Environment, DefaultEnvironment = environments.Environment, environments.DefaultEnvironment
 WORKER_MODULE = "apache_beam.runners.worker.sdk_worker_main"
 
-__all__ = ["MAGIC_HOST_NAMES", "FlinkRunner", "FnApiRunner"]
+__all__ = ["MAGIC_HOST_NAMES", "FlinkRunner", "FnApiRunner", "environments"]
 
 
 class _LoopbackGrpc:
@@ -46,10 +43,10 @@ class _LoopbackGrpc:
 def listen_on_loopback() -> None:
     """Has the servers that Beam starts in this process from now on listen on loopback addresses only."""
     for module in (abstract_job_service, local_job_service, worker_handlers, worker_pool_main):
-        module.grpc = _LoopbackGrpc()
+        setattr(module, "grpc", _LoopbackGrpc())  # noqa: B010
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: Any) -> None:
     """Adds all of Beam's options to a parser, which needs Beam's method `add_value_provider_argument`."""
     for kind in PipelineOptions.__subclasses__():
         kind._add_argparse_args(parser)

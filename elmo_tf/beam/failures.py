@@ -7,21 +7,15 @@ import contextlib
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import apache_beam as beam
-import msgspec
 
 from elmo_tf.beam import plan
 from elmo_tf.errors import InputError, printable
-from elmo_tf.files import json_file, stores
+from elmo_tf.files import stores
 
 _KINDS = {kind.__name__: kind for kind in (InputError, stores.ReadError, stores.WriteError)}
-
-
-class _Failure(msgspec.Struct, frozen=True):
-    kind: Literal[tuple(_KINDS)]  # type: ignore[valid-type]
-    arguments: list[str]
 
 
 @dataclasses.dataclass(eq=False)
@@ -65,13 +59,12 @@ def first(folder: plan.Folder) -> Exception | None:
     names = sorted(name for name in stores.names(folder.path) if name.startswith(prefix))
     if not names:
         return None
-    failure = json_file.parse(stores.read(folder.file(names[0])), _Failure, names[0])
-    return _KINDS[failure.kind](*failure.arguments)
+    kind, *arguments = json.loads(stores.read(folder.file(names[0])))
+    return _KINDS[kind](*arguments)
 
 
 def _write(folder: plan.Folder, phase: int, number: int, error: Exception) -> None:
-    arguments = error.__reduce__()[1]
-    content = {"kind": type(error).__name__, "arguments": [printable(str(argument)) for argument in arguments]}
+    content = [type(error).__name__, *(printable(str(argument)) for argument in error.__reduce__()[1])]
     # A disk may be too full even for this; then the runner has the error alone.
     with contextlib.suppress(stores.WriteError):
         stores.write(folder.own(f"error-{phase}-{number:08d}"), json.dumps(content).encode())

@@ -14,7 +14,7 @@ from elmo_tf.extras import check_installed
 from elmo_tf.files import staging, stores
 from elmo_tf.text import tokenizers
 
-Path = str | os.PathLike
+Path = Any  # a str or an os.PathLike, which becomes a str
 _HINT = "run the same command again"
 
 
@@ -26,9 +26,9 @@ class JobConfig:
         InputError: naming the field, if a value cannot be used.
     """
 
-    input: Path | Sequence[Path]  # files, folders, globs; see pipelines/README.md
+    input: Any  # one Path or several: files, folders, globs; see pipelines/README.md
     output: Path
-    tokenizer: str | None = "whitespace"  # one of tokenizers.TOKENIZERS
+    tokenizer: str = "whitespace"  # one of tokenizers.TOKENIZERS
     line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`
     beam: Sequence[str] = ()  # Beam's own options, as on a command line: ("--direct_num_workers=8",)
 
@@ -50,8 +50,8 @@ class JobConfig:
 
     def require_one_of(self, name: str, values: Iterable[str]) -> None:
         """Raises `InputError` unless a field has one of the values."""
-        found = getattr(self, name)
-        require(name, found in values, f"one of {', '.join(values)}", found)
+        value = getattr(self, name)
+        require(name, value in values, f"one of {', '.join(values)}", value)
 
     def require_at_least(self, name: str, least: int) -> None:
         """Raises `InputError` if a field is less than `least`."""
@@ -73,11 +73,7 @@ class JobConfig:
 
 
 def corpus(patterns: Iterable[str], outputs: Iterable[str], tokenizer: str) -> list[corpora.TextFile]:
-    """Returns the files to read, without those that an earlier run has written to the output folders.
-
-    Raises:
-        InputError: if there are none, or the beginning of one shows that it cannot be read.
-    """
+    """Returns the files to read, but not those in the output folders. Raises `InputError` if one is not text."""
     written = tuple(f"{folder}/" for folder in outputs)
     files = [file for file in corpora.match(patterns) if not _real_path(file.path).startswith(written)]
     require("input", bool(files), "all these files are in the output folders")
@@ -85,11 +81,7 @@ def corpus(patterns: Iterable[str], outputs: Iterable[str], tokenizer: str) -> l
 
 
 def output_path(path: str) -> str:
-    """Returns an absolute path without links and trailing slash; a path in a store only loses the slash.
-
-    Raises:
-        InputError: if it is a link to nothing, which is not followed.
-    """
+    """Returns an absolute path without links; raises `InputError` for a link to nothing. Stores lose a last slash."""
     if stores.is_local(path):
         staging.check_link(path)
     return _real_path(path)
@@ -99,10 +91,10 @@ def _real_path(path: str) -> str:
     return os.path.realpath(path) if stores.is_local(path) else path.rstrip("/")
 
 
-def require(parameter: str, holds: bool, problem: str, *found: Any) -> None:
+def require(parameter: str, holds: bool, problem: str, *actual: Any) -> None:
     """Raises `InputError` about `parameter`, with the other arguments, unless the condition `holds`."""
     if not holds:
-        raise InputError(parameter, problem, *found)
+        raise InputError(parameter, problem, *actual)
 
 
 @contextlib.contextmanager

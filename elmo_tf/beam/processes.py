@@ -14,30 +14,30 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from apache_beam.portability.api import endpoints_pb2
-from google.protobuf import json_format, text_format
+from google.protobuf import json_format
 
 from elmo_tf.beam import beam_internals
+from elmo_tf.beam.beam_internals import environments, worker_handlers
 
 _DIED = "a worker process died"
 _URN = "elmo_tf:env:worker_process:v1"
 _POLL_SECONDS = 0.1
-_NOTICE_SECONDS = 2  # until a worker's death is known here, after Beam has said that its channel is closed
+_NOTICE_SECONDS = 2  # until a worker's death is noticed here, after Beam has said that its channel is closed
 _context = multiprocessing.get_context("forkserver")
 _death = threading.Event()  # set when a worker has died
 
 
 @contextlib.contextmanager
-def prepared(modules: Sequence[str]) -> Iterator[None]:
-    """Starts the process that workers are forked from, which imports `modules` and what every worker needs.
+def prepared(module: str) -> Iterator[None]:
+    """Starts the process that workers are forked from, which imports `module` and what every worker needs.
 
     In the block, Beam's threads print no tracebacks about dead workers.
     """
     _death.clear()
-    first = "elmo_tf.beam.worker_start"
-    _context.set_forkserver_preload([first, __name__, beam_internals.WORKER_MODULE, *modules])
+    _context.set_forkserver_preload(["elmo_tf.beam.worker_start", __name__, beam_internals.WORKER_MODULE, module])
     multiprocessing.forkserver.ensure_running()
     before = threading.excepthook
     threading.excepthook = functools.partial(_quiet, before)
@@ -48,38 +48,36 @@ def prepared(modules: Sequence[str]) -> Iterator[None]:
 
 
 def check() -> None:
-    """Raises `ChildProcessError` if a worker has died, or is found dead within a moment."""
+    """Raises `ChildProcessError` if a worker has died, or its death is noticed within a moment."""
     if _death.wait(_NOTICE_SECONDS):
         raise ChildProcessError(_DIED) from None
 
 
-@beam_internals.Environment.register_urn(_URN, None)
-class WorkerProcesses(beam_internals.DefaultEnvironment):
+@environments.Environment.register_urn(_URN, None)
+class WorkerProcesses(environments.DefaultEnvironment):
     """Workers that are processes on this machine."""
 
-    def to_runner_api_parameter(self, context) -> tuple[str, None]:
+    def to_runner_api_parameter(self, context: Any) -> tuple[str, None]:
         """Returns the name by which the runner finds the handler below."""
         return _URN, None
 
     @staticmethod
-    def from_runner_api_parameter(payload, capabilities, artifacts, resource_hints, context) -> "WorkerProcesses":
+    def from_runner_api_parameter(payload: Any, *arguments: Any, **named: Any) -> "WorkerProcesses":
         """Returns the environment that `to_runner_api_parameter` describes."""
-        return WorkerProcesses(capabilities, artifacts, resource_hints)
+        return WorkerProcesses(*arguments[:-1])
 
 
-@beam_internals.WorkerHandler.register_environment(_URN, None)
-class _Handler(beam_internals.GrpcWorkerHandler):
+@worker_handlers.WorkerHandler.register_environment(_URN, None)
+class _Handler(worker_handlers.GrpcWorkerHandler):
     """Starts one process. If it dies, all requests to it fail."""
 
-    def __init__(self, payload, state, provision_info, grpc_server):
-        super().__init__(state, provision_info, grpc_server)
+    def __init__(self, payload: None, *arguments: Any):
+        super().__init__(*arguments)
         self._stopping = threading.Event()
 
     def start_worker(self) -> None:
         environment = {
-            "CONTROL_API_SERVICE_DESCRIPTOR": text_format.MessageToString(
-                endpoints_pb2.ApiServiceDescriptor(url=self.control_address)
-            ),
+            "CONTROL_API_SERVICE_DESCRIPTOR": f'url: "{self.control_address}"',
             "PIPELINE_OPTIONS": json_format.MessageToJson(self.provision_info.provision_info.pipeline_options),
             "WORKER_ID": self.worker_id,
         }
@@ -102,11 +100,10 @@ class _Handler(beam_internals.GrpcWorkerHandler):
             self._stopping.wait(_POLL_SECONDS)
 
 
-def _quiet(before: Callable[[threading.ExceptHookArgs], None], arguments: threading.ExceptHookArgs) -> None:
+def _quiet(before: Callable[[threading.ExceptHookArgs], object], arguments: threading.ExceptHookArgs) -> None:
     """Hides the errors of Beam's threads that have read from a dead worker: the job fails in one line."""
-    frames = traceback.walk_tb(arguments.exc_traceback)
-    is_beams = any("apache_beam" in frame.f_code.co_filename for frame, _ in frames)
-    # Such a thread may end before the death is known.
+    is_beams = any("apache_beam" in frame.f_code.co_filename for frame, _ in traceback.walk_tb(arguments.exc_traceback))
+    # Such a thread may end before the worker's death is noticed.
     if not (is_beams and _death.wait(_NOTICE_SECONDS)):
         before(arguments)
 
@@ -125,5 +122,6 @@ def _work(environment: dict[str, str]) -> None:
 
 def _end_with_parent() -> None:
     """Ends this process when the one that started it ends, even by SIGKILL."""
-    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+    parent = multiprocessing.parent_process()
+    multiprocessing.connection.wait([parent.sentinel] if parent else [])
     os._exit(1)

@@ -35,9 +35,9 @@ class TaskProgress:
 
     def add(self, *amount: int) -> None:
         """Adds bytes read, sentences and tokens."""
-        for place, count in enumerate(amount):
-            self._amount[place] += count
-            self._counters[place].inc(count)
+        for number, count in enumerate(amount):
+            self._amount[number] += count
+            self._counters[number].inc(count)
         if time.monotonic() - self._written_at > _WRITE_SECONDS:
             self.write()
 
@@ -85,18 +85,18 @@ def _amounts(folder: plan.Folder, size: int) -> Iterator[str]:
     """Yields a text about the phase that was last heard of, as often as it is asked."""
     totals: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0, 0])
     started: dict[str, float] = {}
-    place, doing = 0, ""
+    position, doing = 0, ""
     while True:
         with contextlib.suppress(OSError), open(_path(folder), "rb") as file:
-            file.seek(place)
+            file.seek(position)
             for line in file:
                 # A line of a worker that was killed may be damaged.
                 with contextlib.suppress(ValueError):
                     doing, *amount = line.decode().split()
                     totals[doing] = [sum(pair) for pair in zip(totals[doing], map(int, amount), strict=True)]
-            place = file.tell()
+            position = file.tell()
         seconds = time.monotonic() - started.setdefault(doing, time.monotonic() - _WRITE_SECONDS)
-        yield describe_amount(doing, *totals[doing], size, seconds) if doing else ""
+        yield _describe(doing, totals[doing], size, seconds) if doing else ""
 
 
 def _shards(folder: plan.Folder, count: int) -> Iterator[str]:
@@ -108,8 +108,9 @@ def _shards(folder: plan.Folder, count: int) -> Iterator[str]:
         yield f"{done:,} of {count:,} shards  {left}" if done else ""
 
 
-def describe_amount(doing: str, num_bytes: int, sentences: int, tokens: int, size: int, seconds: float) -> str:
+def _describe(doing: str, amount: list[int], size: int, seconds: float) -> str:
     """Returns a text: how much of `size` bytes is done, the speed in these `seconds`, the time left."""
+    num_bytes, sentences, tokens = amount
     return (
         f"{doing} {min(num_bytes / max(size, 1), 1):.0%}  {sentences:,} sentences  {tokens:,} tokens  "
         f"{tokens / seconds:,.0f} tokens/s  {_time_left(num_bytes, size - num_bytes, seconds)}"

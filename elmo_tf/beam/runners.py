@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
@@ -58,7 +58,7 @@ class _Parser(argparse.ArgumentParser):
         """Raises `InputError` where argparse would end the process."""
         raise InputError("beam", message)
 
-    def add_value_provider_argument(self, *names: str, **settings) -> None:
+    def add_value_provider_argument(self, *names: str, **settings: Any) -> None:
         """Adds an option that Beam declares for its templates as an ordinary one."""
         self.add_argument(*names, **settings)
 
@@ -66,9 +66,7 @@ class _Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str]) -> PipelineOptions:
     """Returns Beam's options from a command line.
 
-    Raises:
-        InputError: if a value is wrong, the runner is refused, or an option, a misspelt one for example, is not Beam's.
-            Runners on other machines may know more of them.
+    Raises `InputError` if a value is wrong, the runner is refused, or an option of a local runner is not Beam's.
     """
     parser = _Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     beam_internals.add_options(parser)
@@ -131,27 +129,25 @@ def processes_per_machine(options: PipelineOptions) -> int | None:
 def connected(
     options: PipelineOptions, module: str, load_tensorflow: Callable[[], None] | None = None
 ) -> Iterator[beam.Pipeline]:
-    """Yields an empty pipeline with `options`, to be run in the block, and changes Beam in this process for it.
+    """Yields an empty pipeline with `options`, to be run in the block; raises `InputError` if the runner is unknown.
 
-    Beam's servers then listen on loopback addresses only. Unless the options set a log level, it logs warnings only.
+    In this process, Beam's servers then listen on loopback addresses only. Unless the options set a log level, Beam
+    logs warnings only.
 
     Args:
         options: of Beam.
         module: what worker processes of the in-memory runner import.
         load_tensorflow: called if this process does the work.
-
-    Raises:
-        InputError: if the runner is unknown, cannot be reached, or needs further options.
     """
     beam_internals.listen_on_loopback()
     _quieten(options)
-    runner: object = None
+    runner: Any = None
     around = contextlib.nullcontext() if is_local(options) else remote.ends_as_interrupts()
     if uses_processes(options):
         options = PipelineOptions.from_dictionary(options.get_all_options(drop_default=True))
         # Otherwise the runner would start its own kind of workers.
         options.view_as(DirectOptions).direct_running_mode = ""
-        around = processes.prepared([module])
+        around = processes.prepared(module)
         runner = beam_internals.FnApiRunner(processes.WorkerProcesses())
     elif is_local(options):
         if load_tensorflow:
@@ -178,7 +174,7 @@ def _quieten(options: PipelineOptions) -> None:
 
 
 def _is_of_others(record: logging.LogRecord) -> bool:
-    """Filters out what Beam logs on the root logger: tracebacks of its file systems."""
+    """Leaves out what Beam logs on the root logger: tracebacks of its file systems."""
     return not record.pathname.startswith(os.path.dirname(beam.__file__) + os.sep)
 
 

@@ -55,8 +55,9 @@ class ReadSentences(beam.PTransform):
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
         corpus = reading.inspect(corpora.match(self._config.input), self._config.tokenizer)
         count = -(-sum(file.text_size for file in corpus) // _TASK_BYTES) or 1
+        packed = corpus_tasks.PackedCorpus(corpus)
         tasks = pbegin.pipeline | "Tasks" >> corpus_tasks.make_tasks(
-            corpus_tasks.PackedCorpus(corpus), corpora.plan_in_order, count
+            lambda: corpora.plan_in_order(packed.files(), count)
         )
         return tasks | "Read" >> beam.ParDo(_Read(self._config.settings())).with_output_types(list[str])
 

@@ -5,7 +5,7 @@ import glob
 import logging
 import os
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 from elmo_tf.corpus import local_globs
@@ -71,8 +71,8 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
     """Returns the files that `patterns` match, each once, sorted by path; local paths are absolute.
 
     A pattern is a file, a folder (every file in it, at any depth), or a glob (`*`, `?`, `[..]`, `**` for any depth).
-    Hidden files and folders, whose names begin with a dot, match only where the pattern contains the dot. A local file
-    with several paths, by links of any kind, is read once; the log says how many paths were skipped.
+    Hidden files and folders match only where the pattern contains the dot that begins their names. A local file with
+    several paths, by links of any kind, is read once; the log says how many paths were skipped.
 
     Raises:
         InputError: if a pattern matches no file, or a file cannot be read.
@@ -120,10 +120,10 @@ def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
         counts[max(counts)] += free
     # The rest may be empty files only, which must be read as well.
     if rest and not free:
-        counts[max(counts, key=counts.get)] -= 1
+        counts[max(counts, key=counts.__getitem__)] -= 1
         free = 1
     pieces = _cut(rest, free) if rest else []
-    shards = [((number,), slices) for number, slices in enumerate(pieces)]
+    shards: list[tuple[tuple[int, ...], tuple[Slice, ...]]] = [((n,), slices) for n, slices in enumerate(pieces)]
     first = len(pieces)
     for file, count in counts.items():
         passes = max(min(count, _PASSES), -(-count // _OPEN_SHARDS))
@@ -181,7 +181,7 @@ def check_status(file: TextFile, status: stores.Status) -> None:
         raise InputError(file.path, "changed while it was read; run the command again when it is complete")
 
 
-def _match_local(pattern: str, skipped: set[str]) -> dict[str, tuple[stores.Status, Hashable]]:
+def _match_local(pattern: str, skipped: set[str]) -> Mapping[str, tuple[stores.Status, Hashable]]:
     """Returns status and identity of the files, by path."""
     matched = {}
     for path in local_globs.match(pattern, skipped):
@@ -192,19 +192,15 @@ def _match_local(pattern: str, skipped: set[str]) -> dict[str, tuple[stores.Stat
     return matched
 
 
-def _match_remote(pattern: str) -> dict[str, tuple[stores.Status, Hashable]]:
+def _match_remote(pattern: str) -> Mapping[str, tuple[stores.Status, Hashable]]:
     """Returns status and identity, which is the path, of the files, by path.
 
-    By Python's rule for local globs, no wildcard matches a dot that begins a name. Beam's do, so a path with more such
-    dots than its pattern contains a hidden name.
+    As in Python's local globs, no wildcard matches a dot that begins a name. Beam's do, so a path with more such dots
+    than its pattern contains a hidden name.
     """
-
-    def count_hidden(path: str) -> int:
-        return sum(name.startswith(".") for name in path.split("/"))
-
     pattern = pattern.rstrip("/")
     for wildcard in (pattern, stores.join(pattern, "**")):
         matched = stores.match(wildcard).items()
-        if files := {path: (status, path) for path, status in matched if count_hidden(path) <= count_hidden(pattern)}:
+        if files := {path: (status, path) for path, status in matched if path.count("/.") <= pattern.count("/.")}:
             return files
     return {}

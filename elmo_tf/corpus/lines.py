@@ -78,7 +78,7 @@ class Cleaner(NamedTuple):
 
     def _irregular(self, block: reading.Block, lines: list[bytes]) -> collections.Counter:
         """Returns how often each of `RULES` applies in a block."""
-        data, counts = block.data, collections.Counter()
+        data, counts = block.data, collections.Counter[str]()
         counts["byte_order_marks"] = int(block.position == 0 and data.startswith(codecs.BOM_UTF8))
         counts["unterminated_lines"] = int(not data.endswith(b"\n") and not block.is_cut)
         for byte, rule in ((b"\r", "carriage_return_lines"), (b"\0", "nul_lines")):
@@ -98,7 +98,7 @@ class Cleaner(NamedTuple):
         if block.is_fasta:
             starts = [number for number, line in enumerate(lines) if not number or line.startswith(b">")]
         elif not self.paragraphs:
-            starts = range(len(lines))
+            starts = list(range(len(lines)))
         else:
             blank = [True, *(not line or line.isspace() for line in lines)]
             starts = [number for number in range(len(lines)) if blank[number] and not blank[number + 1]]

@@ -45,8 +45,8 @@ def _walk(roots: Iterable[str], skipped: set[str]) -> Iterator[tuple[str, list[s
         except OSError:  # deleted meanwhile, or no permission; `glob` skips it as well
             continue
         path = os.path.abspath(folder)
-        if (known := seen.setdefault((status.st_dev, status.st_ino), path)) is not path:
-            if known != path:
+        if (earlier := seen.setdefault((status.st_dev, status.st_ino), path)) is not path:
+            if earlier != path:
                 skipped.add(path)
             continue
         visible = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)

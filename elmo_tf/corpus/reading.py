@@ -14,7 +14,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from elmo_tf import extras
 from elmo_tf.corpus import corpora
@@ -44,14 +44,14 @@ _NOT_TEXT = {
 _FASTA = (".fa", ".fasta", ".faa", ".fna")  # usual endings, which only choose an error
 
 
-def _open_zstd(file: BinaryIO) -> BinaryIO:
+def _open_zstd(file: BinaryIO) -> Any:
     with extras.required():
         from backports import zstd  # noqa: PLC0415 - only with an extra
     # Large text collections are often written by `zstd --long=31`. A file takes only the memory it needs.
     return zstd.ZstdFile(file, options={zstd.DecompressionParameter.window_log_max: 31})
 
 
-_OPEN: dict[str, Callable[[BinaryIO], BinaryIO]] = {
+_OPEN: dict[str, Callable[[BinaryIO], Any]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".bz2": bz2.open,
     ".xz": lzma.open,
@@ -73,9 +73,7 @@ class Block(NamedTuple):
 def inspect(corpus: Iterable[corpora.TextFile], tokenizer: str) -> list[corpora.TextFile]:
     """Returns the files with `is_fasta` set where the tokenizer is `characters` and the text begins with `>`.
 
-    Raises:
-        InputError: naming the first file that is clearly not text, or not in the compressed format of its name.
-        stores.ReadError: if the disk or the network fails.
+    Raises `InputError` for a file that is clearly not text, or not in the compressed format of its name.
     """
 
     def inspected(file: corpora.TextFile) -> corpora.TextFile:
@@ -104,7 +102,7 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False, spaced: bool = Tr
             only its beginning is kept if it is too long for a block; if not, it is cut between characters.
 
     Raises:
-        InputError: if a file has changed, is not in the compressed format that its name implies, or is damaged.
+        InputError: if the file has changed or is damaged.
         stores.ReadError: if the disk or the network fails.
     """
     with _named(part.file.path), _open(part.file) as text:

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from typing import Any
 
 from elmo_tf import __version__
 from elmo_tf.errors import InputError, reason
@@ -24,7 +25,7 @@ _TRANSIENT = (408, 429)  # client errors that are worth another attempt: request
 class _SafeRedirects(urllib.request.HTTPRedirectHandler):
     """Follows a redirect to another http:// or https:// address, but not from https:// to http://."""
 
-    def redirect_request(self, req, fp, code, msg, headers, newurl):
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         old, new = (urllib.parse.urlsplit(address).scheme for address in (req.full_url, newurl))
         if new not in ("http", "https") or (old, new) == ("https", "http"):
             problem = f"the server redirects to {without_user(newurl)}, which is not encrypted; not followed"
@@ -39,8 +40,11 @@ class _Broken(Exception):
 def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path) -> None:
     """Downloads a file to `path`. Until it is complete, its name ends in `.part`; the next call resumes from there.
 
-    Any server may send the rest: ETag and date are not compared. A part longer than the file is discarded. If the size
-    is not known, the server says it; the SHA-256, in hexadecimal, is compared if it is known.
+    Args:
+        url: another server may send the rest of a part: ETag and date are not compared.
+        size: in bytes; None: as the server says.
+        sha256: hexadecimal; None: not compared.
+        path: of the complete file.
 
     Raises:
         InputError: if the server does not have the file, or the disk cannot hold it. A partial file is kept; a file
@@ -87,7 +91,7 @@ def writing(path: pathlib.Path) -> Iterator[None]:
 
 def _receive(url: str, size: int, part: pathlib.Path) -> str:
     """Appends the rest of the file to `part`, over as many connections as needed; returns the SHA-256 of all of it."""
-    waits = iter(())  # no second attempt before the first byte
+    waits: Iterator[int] = iter(())  # no second attempt before the first byte
     with writing(part), open(part, "a+b", opener=staging.no_link) as file:
         digest = hash_of(file, file.tell())
         with ByteProgress("downloading", size, file.tell()) as progress:
@@ -137,9 +141,7 @@ def _size(url: str) -> int:
 def _opened(url: str, start: int) -> Iterator[http.client.HTTPResponse]:
     """Yields the server's response to a request for the file from byte `start` on.
 
-    Raises:
-        _Broken: if the connection fails, also while the block reads from it.
-        InputError: if the address is wrong, or the server refuses.
+    Raises `_Broken` if the connection fails, also while the block reads from it; `InputError` if the server refuses.
     """
     headers = {"User-Agent": f"elmo-tf/{__version__}"} | ({"Range": f"bytes={start}-"} if start else {})
     try:

@@ -22,10 +22,10 @@ class ByteProgress:
         self._doing, self._total, self.line = doing, total, ProgressLine(at_once=False)
         self.restart(done)
 
-    def __enter__(self):
+    def __enter__(self) -> "ByteProgress":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.line.clear()
 
     def restart(self, done: int) -> None:

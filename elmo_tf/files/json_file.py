@@ -20,8 +20,7 @@ _Value = TypeVar("_Value")
 def read(path: str | os.PathLike, kind: type[_Value]) -> _Value:
     """Returns the contents of a JSON file as a `kind`: a `msgspec.Struct`, `dict[str, Count]`, ...
 
-    Raises:
-        InputError: naming the file, if it cannot be read, is not JSON or does not fit `kind`.
+    Raises `InputError`, naming the file, if it cannot be read, is not JSON or does not fit `kind`.
     """
     try:
         content = pathlib.Path(path).read_bytes()
@@ -31,11 +30,7 @@ def read(path: str | os.PathLike, kind: type[_Value]) -> _Value:
 
 
 def parse(content: str | bytes, kind: type[_Value], source: str) -> _Value:
-    """Returns the JSON in `content` as a `kind`, as `read` does; NaN is allowed, as in Python's `json`.
-
-    Raises:
-        InputError: naming the `source`, if `content` is not JSON or does not fit `kind`.
-    """
+    """Returns the JSON in `content` as a `kind`, as `read` does; NaN is allowed, as in Python's `json`."""
     try:
         value = json.loads(content)
     except RecursionError:
@@ -46,13 +41,7 @@ def parse(content: str | bytes, kind: type[_Value], source: str) -> _Value:
 
 
 def convert(value: Any, kind: Any, source: str) -> Any:
-    """Returns a value of JSON as a `kind`: `msgspec.convert` with an `InputError`.
-
-    Args:
-        value: of dictionaries, lists, strings, numbers, booleans and None.
-        kind: the type.
-        source: the file or the setting that holds the value, the subject of the error.
-    """
+    """Returns a value of JSON as a `kind`: `msgspec.convert`, but raises an `InputError` about `source`."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

@@ -21,9 +21,7 @@ _log = logging.getLogger("elmo_tf")
 def locked(folder: str | os.PathLike, wait: bool = False) -> Iterator[None]:
     """Keeps other runs out of an existing folder while the block runs, by locking the file `.lock` in it.
 
-    Raises:
-        InputError: if another run has the folder and `wait` is False, or if the lock file is a link.
-        OSError: if the lock file cannot be written.
+    Raises `InputError` if another run has the folder and `wait` is False, or if the lock file is a link.
     """
     with open(pathlib.Path(folder, FILE), "ab", opener=staging.no_link) as file:
         if not acquire(file.fileno(), folder):

@@ -1,7 +1,7 @@
 """What `stores` needs for remote stores only: Beam's file systems and extras, and our client for S3."""
 
 import importlib.util
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from apache_beam.io.filesystem import CompressionTypes, FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
@@ -41,7 +41,7 @@ def _is_installed(module: str | None) -> bool:
 
 def system(path: str) -> FileSystem:
     """Returns the file system for the store of `path`."""
-    file_system = FileSystems.get_filesystem(path)
+    file_system: Any = FileSystems.get_filesystem(path)
     if file_system.scheme() == "s3":
         s3_client.install()
         # A worker started by a worker pool has no options, which Beam's S3 does not allow.

@@ -1,7 +1,4 @@
-"""Fixes for Beam's S3 client (Beam 2.77): a connection per process, no retries without credentials.
-
-`install` replaces Beam's client in this process, when it first uses S3.
-"""
+"""Fixes for Beam's S3 client (Beam 2.77): a connection per process, no retries without credentials."""
 
 import contextlib
 import functools
@@ -55,14 +52,15 @@ class Client(boto3_client.Client):
 
 
 def install() -> None:
-    """Has Beam's S3 file system use this client in this process."""
-    boto3_client.Client = Client
+    """Replaces Beam's S3 client in this process."""
+    setattr(boto3_client, "Client", Client)  # noqa: B010
 
 
 def check(path: str) -> None:
     """Raises OSError with the store's message if the bucket of `path` cannot be listed."""
     bucket, _, rest = path.removeprefix("s3://").partition("/")
-    client = Client(FileSystems.get_filesystem(path)._options or {}).client
+    file_system: Any = FileSystems.get_filesystem(path)
+    client = Client(file_system._options or {}).client
     prefix = rest[: min((rest.find(mark) for mark in "*?[" if mark in rest), default=len(rest))]
     try:
         client.list_objects_v2(Bucket=bucket, Prefix=prefix, MaxKeys=1)

@@ -78,11 +78,7 @@ def join(folder: str, name: str) -> str:
 
 
 def match(pattern: str) -> dict[str, Status]:
-    """Returns the files of a remote store that match a glob, hidden ones included, by path.
-
-    Raises:
-        ReadError: if the store refuses.
-    """
+    """Returns the files of a remote store that match a glob, hidden ones included, by path."""
     with _asked(pattern):
         matched = _remote().match(pattern)
     return {file.path: Status(file.size_in_bytes, file.last_updated_in_seconds) for file in matched}
@@ -125,21 +121,16 @@ def read(path: str) -> bytes:
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
-    """Returns the bytes `start` to `end` of a file without reading others, as Beam's 16 MB buffers for stores would.
-
-    Raises:
-        ReadError: also if the file ends before `end`.
-    """
+    """Returns the bytes `start` to `end` of a file and reads no others; Beam's buffers for stores have 16 MB."""
+    content, size = bytearray(), end - start
     with _asked(path), open_file(path) as file:
         unbuffered = getattr(file, "raw", file)
         unbuffered.seek(start)
-        parts, left = [], end - start
-        while left and (part := unbuffered.read(left)):
-            parts.append(part)
-            left -= len(part)
-    if left:
-        raise ReadError(f"cannot read {path}: expected {end - start} bytes from byte {start} on, {left} are missing")
-    return b"".join(parts)
+        while len(content) < size and (part := unbuffered.read(size - len(content))):
+            content += part
+    if missing := size - len(content):
+        raise ReadError(f"cannot read {path}: expected {size} bytes from byte {start} on, {missing} are missing")
+    return bytes(content)
 
 
 def fetch(path: str, target: pathlib.Path) -> None:
@@ -152,9 +143,9 @@ def fetch(path: str, target: pathlib.Path) -> None:
     try:
         with target.open("wb") as local, open_file(path) as file:
             local.writelines(iter(read, b""))
-    except ReadError:
-        raise
     except OSError as error:
+        if isinstance(error, ReadError):
+            raise
         raise WriteError(f"cannot write {target}: {reason(error)}") from error
 
 
@@ -162,13 +153,10 @@ def fetch(path: str, target: pathlib.Path) -> None:
 def create(path: str, staged: str | None = None, check: Callable[[], None] = lambda: None) -> Iterator[BinaryIO]:
     """Yields a file to write, which replaces any file at `path` when the block ends without an exception.
 
-    Args:
-        path: of the file.
-        staged: the temporary path until then.
-        check: called before the file is renamed; if it raises, nothing appears at `path`.
+    Until then its path is `staged`. If `check`, called before the file is renamed, raises, nothing appears at `path`.
 
     Raises:
-        WriteError: naming `path`, if it cannot be written.
+        WriteError: if the file cannot be written.
     """
     staged = staged or f"{path}.tmp-{uuid.uuid4().hex}"
     try:
@@ -186,8 +174,8 @@ def create(path: str, staged: str | None = None, check: Callable[[], None] = lam
             _remote().system(path).rename([staged], [path])
     except BaseException as error:
         delete([staged])
-        is_stores = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _LIBRARIES
-        if is_stores and not isinstance(error, (ReadError, WriteError)):
+        is_foreign = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _LIBRARIES
+        if is_foreign and not isinstance(error, _FileError):
             raise WriteError(f"cannot write {path}: {reason(error)}") from error
         raise
 
@@ -236,7 +224,6 @@ def delete(paths: Iterable[str]) -> None:
 
 
 def _remote() -> ModuleType:
-    """Returns the module for remote stores, which imports Beam."""
     from elmo_tf.files import remote_stores  # noqa: PLC0415 - it imports Beam
 
     return remote_stores
@@ -256,7 +243,7 @@ def _asked(path: str) -> Iterator[None]:
         raise ReadError(f"cannot read {path}: {reason(error)}{hint}") from error
 
 
-def reason(error: Exception) -> str:
+def reason(error: BaseException) -> str:
     """Returns the innermost message of an error of Beam's file systems."""
     while details := getattr(error, "exception_details", None):
         error = next(iter(details.values())) if isinstance(details, dict) else details

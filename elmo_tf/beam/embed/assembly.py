@@ -1,6 +1,5 @@
 """One HDF5 file, or one matrix, from shards of vectors."""
 
-import contextlib
 import errno
 import json
 import os
@@ -48,11 +47,13 @@ def write_hdf5(folder: plan.Folder, shards: list[str], output: str, info: dict[s
         # HDF5 itself prints an error for each object that it cannot write.
         if sum(stores.status(path).size for path in shards) > shutil.disk_usage(folder.path).free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        with _new_file(staged) as file:
+        with h5py.File(staged, "x", meta_block_size=_META_BYTES) as file:
             file.attrs[vector_files.INFO_ATTRIBUTE] = json.dumps(info)
-            add = _dataset_writer(file)
             for record in _records(shards):
-                add(_name(record), record)
+                dataset = file.create_dataset(_name(record), data=record.vectors)
+                # HDF5's strings end at NUL.
+                sentence = b" ".join(record.tokens).decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+                dataset.attrs[vector_files.SENTENCE_ATTRIBUTE] = sentence
         staging.sync(staged)
         folder.check()
         stores.publish(staged, output)
@@ -78,33 +79,3 @@ def _records(shards: list[str]) -> Iterator[VectorRecord]:
                 data = file.read(int.from_bytes(header[:8], "little"))
                 file.read(wire.CHECKSUM_BYTES)
                 yield wire.decode_vectors(data)
-
-
-@contextlib.contextmanager
-def _new_file(path: str) -> Iterator[h5py.File]:
-    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
-    access.set_meta_block_size(_META_BYTES)
-    with h5py.File(h5py.h5f.create(os.fsencode(path), h5py.h5f.ACC_EXCL, fapl=access)) as file:
-        yield file
-
-
-def _dataset_writer(file: h5py.File) -> Any:
-    """Returns a function that adds a dataset, in a third of the time of h5py's own."""
-    create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    create.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    # With time stamps, no two files would be the same.
-    create.set_obj_track_times(False)
-    text = h5py.h5t.py_create(h5py.string_dtype(), logical=True)
-    scalar = h5py.h5s.create(h5py.h5s.SCALAR)
-
-    def add(name: bytes, record: VectorRecord) -> None:
-        kind = h5py.h5t.py_create(record.vectors.dtype.newbyteorder("<"))
-        dataset = h5py.h5d.create(file.id, name, kind, h5py.h5s.create_simple(record.vectors.shape), create)
-        if record.vectors.size:
-            dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, record.vectors)
-        # HDF5's strings end at NUL.
-        sentence = b" ".join(record.tokens).decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
-        attribute = h5py.h5a.create(dataset, vector_files.SENTENCE_ATTRIBUTE.encode(), text, scalar)
-        attribute.write(np.array(sentence, object))
-
-    return add

@@ -16,7 +16,7 @@ class EmbedConfig(job_config.JobConfig):
     """What to embed, and how. `output` is the HDF5 file or the folder to make."""
 
     model: Path  # an exported model (local or remote), a folder of published files, or a published name
-    tokenizer: str | None = None  # one of tokenizers.TOKENIZERS; None: the model's own
+    tokenizer: str | None = None  # type: ignore[assignment] # one of tokenizers.TOKENIZERS; None: the model's own
     format: str = "hdf5"  # in the layout of bilm-tf and AllenNLP, tfrecord, or npy: one matrix, for which see `pool`
     layers: embedder.Layers = "all"  # one of engines.LAYERS, or a layer's number
     pool: str | None = None  # one vector per line, the "mean" or "max" over its tokens; None: one per token

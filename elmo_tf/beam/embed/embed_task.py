@@ -1,6 +1,5 @@
 """The step that turns tasks into shards of vectors."""
 
-import concurrent.futures
 import dataclasses
 import os
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from elmo_tf.files import stores
 from elmo_tf.published import models
 from elmo_tf.records import record_folder, wire
 
-_GROUP_BYTES = 64 << 20  # of vectors that are computed together, and written while the next are computed
+_GROUP_BYTES = 64 << 20  # of vectors that are computed, and then written, together
 _GROUP_TOKENS = 1 << 17  # that are computed together, at most, if a line has one vector
 
 
@@ -57,7 +56,7 @@ class Settings(NamedTuple):
         """Returns how many threads a process on this machine computes with: its share of the cores; None: as set."""
         if self.num_processes is None:
             return None
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return max(1, cores // (self.num_processes or cores))
 
     def load(self) -> embedder.Embedder:
@@ -93,37 +92,28 @@ class EmbedTask(failures.TaskFn):
 
     def setup(self) -> None:
         self._reader = sentences.Reader(self.settings.text, numbered=True)
-        self._writer = concurrent.futures.ThreadPoolExecutor(1)
-
-    def teardown(self) -> None:
-        self._writer.shutdown()
 
     def do(self, task: corpora.Task, numbered: Numbered) -> Iterator[tuple[int, int]]:
         if not len(numbered.lines):
             return
-        path = self.folder.file(name := record_folder.shard_name(task.number, self.num_shards))
-        progress = TaskProgress(self.folder, "embedding")
         if not numbered.lines[task.number]:
             yield task.number, 0
-        elif stores.exists(path):
+            return
+        path = self.folder.file(name := record_folder.shard_name(task.number, self.num_shards))
+        progress = TaskProgress(self.folder, "embedding")
+        if stores.exists(path):
             progress.add(task.size)
-            yield task.number, stores.status(path).size
         else:
             model = self.shared.acquire(self.settings.load)
             token_bytes = task.size / max(numbered.tokens[task.number], 1)
-            size, line, writing = 0, int(numbered.first_lines[task.number]), None
+            line = int(numbered.first_lines[task.number])
             with self.folder.create(name) as file:
-                try:
-                    for names, lines in _groups(self._reader.read(task), self.settings):
-                        vectors = self._vectors(model, lines, progress, token_bytes)
-                        size += writing.result() if writing else 0
-                        writing = self._writer.submit(_write, file, line, names, lines, vectors)
-                        line += len(lines)
-                    size += writing.result() if writing else 0
-                finally:
-                    concurrent.futures.wait([writing] if writing else [])
-            yield task.number, size
+                for names, lines in _groups(self._reader.read(task), self.settings):
+                    vectors = self._vectors(model, lines, progress, token_bytes)
+                    _write(file, line, names, lines, vectors)
+                    line += len(lines)
         progress.write()
+        yield task.number, stores.status(path).size
 
     def _vectors(
         self, model: embedder.Embedder, lines: list[Words], progress: TaskProgress, token_bytes: float
@@ -132,14 +122,14 @@ class EmbedTask(failures.TaskFn):
         layout = self.settings.layout
         vectors = [np.zeros(layout.shape(0), layout.dtype)] * len(lines)
 
-        def count(places: list[int]) -> None:
-            num_tokens = sum(len(lines[place]) for place in places)
-            progress.add(round(num_tokens * token_bytes), len(places), num_tokens)
+        def count(numbers: list[int]) -> None:
+            num_tokens = sum(len(lines[number]) for number in numbers)
+            progress.add(round(num_tokens * token_bytes), len(numbers), num_tokens)
 
-        for place, values in model.embed(lines, self.settings.layers, count):
+        for number, values in model.embed(lines, self.settings.layers, count):
             pooled = getattr(np, layout.pool)(values, axis=-2) if layout.pool else values
             # A copy, so that the memory of the batch can be freed.
-            vectors[place] = np.ascontiguousarray(pooled, layout.dtype)
+            vectors[number] = np.ascontiguousarray(pooled, layout.dtype)
         return vectors
 
 
@@ -162,10 +152,7 @@ def _groups(batches: Iterator[sentences.Batch], settings: Settings) -> Iterator[
         yield names, lines
 
 
-def _write(file: BinaryIO, first_line: int, names: list[bytes], lines: list[Words], vectors: list[np.ndarray]) -> int:
-    """Writes the records of lines; returns their size in bytes."""
-    records = zip(names, lines, vectors, strict=True)
-    return sum(
-        file.write(wire.frame(wire.encode_vectors(line, words, values, name)))
-        for line, (name, words, values) in enumerate(records, first_line)
-    )
+def _write(file: BinaryIO, first_line: int, names: list[bytes], lines: list[Words], vectors: list[np.ndarray]) -> None:
+    """Writes the records of lines."""
+    for line, (name, words, values) in enumerate(zip(names, lines, vectors, strict=True), first_line):
+        file.write(wire.frame(wire.encode_vectors(line, list(words), values, name)))

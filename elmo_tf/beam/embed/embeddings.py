@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 from apache_beam.ml.inference.base import RunInference
 from apache_beam.ml.rag.embeddings.base import create_text_adapter
 from apache_beam.ml.rag.types import EmbeddableItem
@@ -62,7 +63,7 @@ class ElmoEmbeddings(EmbeddingsManager):
         require("pool", pool in embedder.POOLS, f"one of {', '.join(embedder.POOLS)}", repr(pool))
         self._is_rag = columns is None and type_adapter is None
         adapter = create_text_adapter() if self._is_rag else type_adapter
-        super().__init__(columns=columns and list(columns), type_adapter=adapter, **kwargs)
+        super().__init__(columns=list(columns) if columns else None, type_adapter=adapter, **kwargs)
         self._handler = _Handler(
             self.type_adapter,
             savedmodel,
@@ -99,5 +100,5 @@ class _Handler(ElmoModelHandler):
         """Returns the elements with their vectors."""
         # Adapters change elements, which other transforms may read as well.
         batch = [copy.copy(element) for element in batch]
-        found = super().run_inference(self._adapter.input_fn(batch), model, inference_args)
-        return self._adapter.output_fn(batch, [result.inference.tolist() for result in found])
+        results = super().run_inference(self._adapter.input_fn(batch), model, inference_args)
+        return self._adapter.output_fn(batch, [np.asarray(result.inference).tolist() for result in results])

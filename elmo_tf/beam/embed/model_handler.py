@@ -93,8 +93,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
     ) -> Iterable[PredictionResult]:
         """Yields the result for each text, in the order of the texts."""
         del inference_args
-        for text, found in zip(batch, model.encode(batch, self._layers, self._pool), strict=True):
-            yield PredictionResult(text, found)
+        yield from map(PredictionResult, batch, model.encode(batch, self._layers, self._pool))
 
 
 @contextlib.contextmanager

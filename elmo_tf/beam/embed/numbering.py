@@ -3,19 +3,20 @@
 import collections
 import dataclasses
 import hashlib
+import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import apache_beam as beam
 import numpy as np
 
-from elmo_tf.beam import failures, plan, report
+from elmo_tf.beam import failures, report
 from elmo_tf.beam.progress import TaskProgress
 from elmo_tf.corpus import corpora, sentences
 from elmo_tf.errors import InputError
 from elmo_tf.text.batches import PIECE_TOKENS
 
 _NOT_IN_HDF5 = {*b"/\0"}
+_NONE = np.zeros(0, np.int64)
 
 
 class Numbered(NamedTuple):
@@ -49,8 +50,8 @@ class CountLines(failures.TaskFn):
 
     def do(self, task: corpora.Task) -> Iterator[tuple[int, Counts]]:
         progress = TaskProgress(self.folder, "reading")
-        irregular, lines = collections.Counter(), collections.Counter()
-        num_tokens, checksums = 0, []
+        irregular, lines = collections.Counter[str](), collections.Counter[str]()
+        num_tokens, checksums = 0, list[bytes]()
         for batch in self._reader.read(task):
             lengths = [len(words) - self.settings.has_ids for words in batch.sentences]
             if self.names_datasets and self.settings.has_ids:
@@ -72,7 +73,7 @@ class NumberLines(failures.TaskFn):
     num_tasks: int  # whose counts there have to be
 
     phase = 1
-    failed = (Numbered(*[np.zeros(0, np.int64)] * 3, {}, {}),)
+    failed = (Numbered(_NONE, _NONE, _NONE, {}, {}),)
 
     def do(self, counted: list[tuple[int, Counts]]) -> Iterator[Numbered]:
         by_task = dict(counted)  # a bundle that is repeated may bring a result twice
@@ -80,7 +81,7 @@ class NumberLines(failures.TaskFn):
             yield from self.failed
             return
         in_order = [by_task[number] for number in range(self.num_tasks)]
-        sources, irregular = collections.Counter(), collections.Counter()
+        sources, irregular = collections.Counter[str](), collections.Counter[str]()
         for counts in in_order:
             sources.update(counts.lines)
             irregular.update(counts.irregular)
@@ -93,19 +94,6 @@ class NumberLines(failures.TaskFn):
         yield Numbered(np.cumsum(lines) - lines, lines, tokens, dict(sources), dict(irregular))
 
 
-@beam.ptransform_fn
-def number_lines(
-    tasks: beam.PCollection, folder: plan.Folder, stops: bool, count: int, settings: sentences.Settings, is_hdf5: bool
-) -> beam.PCollection:
-    """`count` tasks -> one `Numbered`."""
-    return (
-        tasks
-        | "CountLines" >> beam.ParDo(CountLines(folder, stops, settings, is_hdf5))
-        | "ListCounts" >> beam.combiners.ToList()
-        | "NumberLines" >> beam.ParDo(NumberLines(folder, stops, settings, count))
-    )
-
-
 def rules(settings: sentences.Settings) -> dict[str, str]:
     """Returns what happens to irregular text, by the name under which it is counted."""
     return sentences.rules(settings, numbered=True) | {
@@ -115,18 +103,18 @@ def rules(settings: sentences.Settings) -> dict[str, str]:
 
 def inputs(numbered: Numbered) -> list[dict[str, Any]]:
     """Returns the first line and the number of lines of each file, as JSON."""
-    first, found = 0, []
-    for source, count in numbered.sources.items():
-        found.append({"name": source.rpartition("/")[2], "first_line": first, "lines": count})
-        first += count
-    return found
+    firsts = itertools.accumulate(numbered.sources.values(), initial=0)
+    return [
+        {"name": source.rpartition("/")[2], "first_line": first, "lines": count}
+        for (source, count), first in zip(numbered.sources.items(), firsts, strict=False)
+    ]
 
 
 def _checksum(name: bytes, source: str) -> bytes:
     """Returns a checksum of an identifier. Raises `InputError` if it cannot be the name of a dataset."""
     if name == b"." or not _NOT_IN_HDF5.isdisjoint(name):
-        found = f"{name.decode(errors='replace')!r} in {source}"
-        raise InputError("input", "identifiers that HDF5 takes as names, without / (other formats take any)", found)
+        expected = "identifiers that HDF5 takes as names, without / (other formats take any)"
+        raise InputError("input", expected, f"{name.decode(errors='replace')!r} in {source}")
     return hashlib.blake2b(name, digest_size=8).digest()
 
 
@@ -135,6 +123,6 @@ def _check_different(checksums: np.ndarray) -> None:
     order = np.argsort(checksums, kind="stable")
     same = np.flatnonzero(checksums[order][1:] == checksums[order][:-1])
     if len(same):
-        first, second = min((int(order[place]), int(order[place + 1])) for place in same)
-        found = f"the same in lines {first:,} and {second:,} (counted from 0)"
-        raise InputError("input", "a different identifier for each line", found)
+        first, second = min(zip(order[same].tolist(), order[same + 1].tolist(), strict=True))
+        repeated = f"the same in lines {first:,} and {second:,} (counted from 0)"
+        raise InputError("input", "a different identifier for each line", repeated)

@@ -56,13 +56,14 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
     config = dataclasses.replace(config, output=_output_path(config))
     plan.check(config.folder)
     source, model, sha256 = _find_model(config)
-    config = dataclasses.replace(config, tokenizer=config.tokenizer or source.tokenizer)
-    is_own = config.tokenizer == source.tokenizer
-    split = f"its tokenizer {config.tokenizer}" if is_own else f"{config.tokenizer}, not by its own {source.tokenizer}"
+    tokenizer = config.tokenizer or source.tokenizer
+    config = dataclasses.replace(config, tokenizer=tokenizer)
+    is_own = tokenizer == source.tokenizer
+    split = f"its tokenizer {tokenizer}" if is_own else f"{tokenizer}, not by its own {source.tokenizer}"
     settings = _settings(config, source, model, beam_options)
-    corpus = job_config.corpus(config.input, [config.folder], config.tokenizer)
+    corpus = job_config.corpus(config.input, [config.folder], tokenizer)
     size = sum(file.text_size for file in corpus)
-    num_shards = config.shards or _num_shards(settings.layout, size, config.tokenizer)
+    num_shards = config.shards or _num_shards(settings.layout, size, tokenizer)
     asked = {
         "command": "embed",
         **config.asked("processes_per_machine"),
@@ -77,7 +78,7 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
     ):
         folder = folders["vectors"]
         _log.info("embedding %s with %s; text is split by %s", counted(len(corpus), "file"), model, split)
-        _check_room(folder, settings.layout, size, config)
+        _check_room(folder, settings, size, config.format)
         build(pipeline, config, folder, settings, corpus, num_shards, sha256)
         last = record_folder.MARKER_FILE if config.format == "tfrecord" else record_folder.INFO_FILE
         with progress.watched(folder, size, num_shards):
@@ -130,10 +131,10 @@ def _num_shards(layout: embed_task.Layout, size: int, tokenizer: str) -> int:
     return -(-num_tokens // _SHARD_TOKENS if layout.pool else -layout.size(0, num_tokens) // _SHARD_BYTES) or 1
 
 
-def _check_room(folder: plan.Folder, layout: embed_task.Layout, size: int, config: EmbedConfig) -> None:
+def _check_room(folder: plan.Folder, settings: embed_task.Settings, size: int, form: str) -> None:
     """Logs roughly how large the vectors will be, and warns if the disk cannot hold them."""
-    num_tokens = size // _TOKEN_BYTES.get(config.tokenizer, 5)
-    needed = layout.size(num_tokens // 20, num_tokens) * (1 if config.format == "tfrecord" else 2)
+    num_tokens = size // _TOKEN_BYTES.get(settings.text.tokenizer, 5)
+    needed = settings.layout.size(num_tokens // 20, num_tokens) * (1 if form == "tfrecord" else 2)
     _log.info("about %s tokens, for which the disk needs %s", f"{num_tokens:,}", report.megabytes(needed))
     if stores.is_local(folder.path) and needed > (free := shutil.disk_usage(folder.path).free):
         _log.warning("warning: the disk has room for only %s", report.megabytes(free))
@@ -150,9 +151,13 @@ def build(
 ) -> None:
     """Adds the job to a pipeline: tasks, the number of each task's first line as a side input, shards, `info.json`."""
     stops, packed = runners.is_local(pipeline.options), corpus_tasks.PackedCorpus(corpus)
-    tasks = pipeline | "Tasks" >> corpus_tasks.make_tasks(packed, corpora.plan_in_order, num_shards)
+    tasks = pipeline | "Tasks" >> corpus_tasks.make_tasks(lambda: corpora.plan_in_order(packed.files(), num_shards))
+    counts = tasks | "CountLines" >> beam.ParDo(
+        numbering.CountLines(folder, stops, settings.text, names_datasets=config.format == "hdf5")
+    )
+    number = numbering.NumberLines(folder, stops, settings.text, num_shards)
     numbered = beam.pvalue.AsSingleton(
-        tasks | "Number" >> numbering.number_lines(folder, stops, num_shards, settings.text, config.format == "hdf5")
+        counts | "ListCounts" >> beam.combiners.ToList() | "NumberLines" >> beam.ParDo(number)
     )
     written = tasks | "Embed" >> beam.ParDo(embed_task.EmbedTask(folder, stops, settings, num_shards), numbered)
     finish = _Finish(folder, stops, config, settings, packed, num_shards, sha256)

@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
@@ -38,23 +38,25 @@ class _Part(NamedTuple):
     most: int
 
 
-class _Counter:
-    """The counts of a bundle, as lines of words and counts.
+class _CountWords(beam.DoFn):
+    """Counts the words of a bundle, which become `(part, lines)`: lines of words and counts.
 
     If each word were an element, passing them through Beam's shuffle would take as long as counting them.
     """
 
-    def __init__(self) -> None:
-        self._counts: collections.Counter = collections.Counter()
+    def start_bundle(self) -> None:
+        self._counts: collections.Counter[bytes] = collections.Counter()
 
-    def add(self, words: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-        """Counts words; yields `(part, lines)` when there are too many for memory."""
+    def count(self, words: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+        """Adds words; yields the counts if they become too many for memory."""
         self._counts.update(words)
         if len(self._counts) >= _MOST_DISTINCT:
-            yield from self.emit()
+            yield from self._emit()
 
-    def emit(self) -> Iterator[tuple[int, bytes]]:
-        """Yields what is counted so far, and forgets it."""
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from map(GlobalWindows.windowed_value, self._emit())
+
+    def _emit(self) -> Iterator[tuple[int, bytes]]:
         lines = collections.defaultdict(list)
         for word, count in self._counts.items():
             lines[zlib.crc32(word) % _PARTS].append(b"%s %d\n" % (word, count))
@@ -64,7 +66,7 @@ class _Counter:
 
 
 @dataclasses.dataclass(eq=False)
-class CountTask(failures.TaskFn):
+class CountTask(failures.TaskFn, _CountWords):
     """`corpora.Task` -> `(part, lines)` of the words in the training split."""
 
     settings: sentences.Settings
@@ -74,33 +76,21 @@ class CountTask(failures.TaskFn):
     def setup(self) -> None:
         self._reader = sentences.Reader(self.settings)
 
-    def start_bundle(self) -> None:
-        self._counter = _Counter()
-
     def do(self, task: corpora.Task) -> Iterator[tuple[int, bytes]]:
         progress = TaskProgress(self.folder, "counting")
         for batch in self._reader.read(task):
             words = list(itertools.chain.from_iterable(self.settings.split(batch.sentences)[sentences.TRAIN]))
-            yield from self._counter.add(words)
+            yield from self.count(words)
             progress.add(batch.size, len(batch.sentences), len(words))
         progress.write()
 
-    def finish_bundle(self) -> Iterator:
-        yield from map(GlobalWindows.windowed_value, self._counter.emit())
 
-
-class CountSentence(beam.DoFn):
+class CountSentence(_CountWords):
     """Tokens of a sentence -> `(part, lines)`."""
-
-    def start_bundle(self) -> None:
-        self._counter = _Counter()
 
     @beam.typehints.no_annotations
     def process(self, words: list[bytes]) -> Iterator[tuple[int, bytes]]:
-        yield from self._counter.add(words)
-
-    def finish_bundle(self) -> Iterator:
-        yield from map(GlobalWindows.windowed_value, self._counter.emit())
+        yield from self.count(words)
 
 
 @beam.ptransform_fn

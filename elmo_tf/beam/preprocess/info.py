@@ -73,14 +73,14 @@ def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: f
             split,
             # A name that is not UTF-8 has characters that a log file in UTF-8 cannot take.
             os.fsencode(folder).decode(errors="replace"),
-            f"{one['sentences']:,}",
-            f"{one['tokens']:,}",
-            f"{one['unknown_tokens'] / one['tokens']:.2%}",
-            f"{one['cut_tokens']:,} tokens",
-            f"{one['reserved_tokens']:,} tokens",
-            f"{report.megabytes(one['bytes'])}, {counted(len(one['shards']), 'file')}",
+            f"{about['sentences']:,}",
+            f"{about['tokens']:,}",
+            f"{about['unknown_tokens'] / about['tokens']:.2%}",
+            f"{about['cut_tokens']:,} tokens",
+            f"{about['reserved_tokens']:,} tokens",
+            f"{report.megabytes(about['bytes'])}, {counted(len(about['shards']), 'file')}",
         )
-        for (split, one), folder in zip(infos.items(), folders, strict=True)
+        for (split, about), folder in zip(infos.items(), folders, strict=True)
     ]
     size = sum(file["bytes"] for file in first["inputs"])
     return "\n".join(

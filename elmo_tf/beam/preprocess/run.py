@@ -63,13 +63,14 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
     given = _read_vocabulary(config.vocab) if config.vocab else None
     corpus = job_config.corpus(config.input, config.folders.values(), config.tokenizer)
     size = sum(file.text_size for file in corpus)
-    config = dataclasses.replace(config, shards=config.shards or -(-size // _SHARD_BYTES) or 1)
-    tasks = corpora.plan(corpus, config.shards)
+    num_shards = config.shards or -(-size // _SHARD_BYTES) or 1
+    tasks = corpora.plan(corpus, num_shards)
     if given:
-        _check_order(given, tasks, settings, config.vocab)
+        _check_order(given, tasks, settings, str(config.vocab))
     about = {
         "command": "preprocess",
         **config.asked("vocab"),
+        "shards": num_shards,
         "heldout": heldout is not None,
         "vocabulary": given and given.sha256(),
         "version": elmo_tf.__version__,
@@ -82,9 +83,9 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
     ):
         guess = "" if all(file.is_divisible for file in corpus) else "about "
         _log.info("reading %s, %s%s of text", counted(len(corpus), "file"), guess, report.megabytes(size))
-        output = shards.Output(folders, settings, config.shards, config.min_count or 1)
-        build(pipeline, config, output, corpus, len(tasks), given and given.to_bytes())
-        with progress.watched(output.folder, size, config.shards):
+        output = shards.Output(folders, settings, num_shards, config.min_count or 1)
+        build(pipeline, config, output, corpus, len(tasks), given.to_bytes() if given else None)
+        with progress.watched(output.folder, size, num_shards):
             runners.run(pipeline, output.folder)
         infos = {
             split: json.loads(stores.read(folder.file(record_folder.INFO_FILE))) for split, folder in folders.items()
@@ -103,7 +104,7 @@ def build(
 ) -> None:
     """Adds the job to a pipeline: tasks, counts, vocabulary as a side input, shards, the end of the folders."""
     job, packed = (output.folder, runners.is_local(pipeline.options)), corpus_tasks.PackedCorpus(corpus)
-    tasks = pipeline | "Tasks" >> corpus_tasks.make_tasks(packed, corpora.plan, output.num_shards)
+    tasks = pipeline | "Tasks" >> corpus_tasks.make_tasks(lambda: corpora.plan(packed.files(), output.num_shards))
     if given is None:
         lines = tasks | "CountWords" >> beam.ParDo(counts.CountTask(*job, output.settings))
         words = lines | "Vocabulary" >> counts.add_up(output.min_count, config.max_vocab)
@@ -171,9 +172,9 @@ def _check_order(
     words: vocabulary.Vocabulary, tasks: list[corpora.Task], settings: sentences.Settings, source: str
 ) -> None:
     """Raises `InputError` unless the words are roughly in descending order of their counts in a sample of the text."""
-    reader, found = sentences.Reader(settings), collections.Counter()
+    reader, counted_ids = sentences.Reader(settings), collections.Counter[int]()
     for task in tasks[:: -(-len(tasks) // _SAMPLES)]:
         for block in itertools.islice(reader.read(task), 1):
             for sentence in settings.split(block.sentences)[sentences.TRAIN]:
-                found.update(words.ids(sentence))
-    vocabulary.check_order(words, [found[number] for number in range(len(words))], source)
+                counted_ids.update(words.ids(sentence))
+    vocabulary.check_order(words, [counted_ids[number] for number in range(len(words))], source)

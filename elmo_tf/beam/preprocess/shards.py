@@ -120,7 +120,7 @@ class WriteTask(TextFn):
     def do(self, task: corpora.Task, words: counts.Counted) -> Iterator[tuple[int, Written]]:
         if not words.content:
             return
-        irregular, numbers = collections.Counter(), itertools.cycle(task.shards)
+        irregular, numbers = collections.Counter[str](), itertools.cycle(task.shards)
         with open_shards(self.output, task.shards) as shards:
             for encoded, number in zip(self.convert(task, words, irregular), numbers, strict=False):
                 for split in self.output.folders:

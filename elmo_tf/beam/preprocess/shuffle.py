@@ -84,12 +84,12 @@ class Scatter(shards.TextFn):
     def do(self, task: corpora.Task, words: counts.Counted) -> Iterator[tuple[int, Scattered]]:
         if not words.content:
             return
-        irregular, row_bytes = collections.Counter(), {}
+        irregular, row_bytes = collections.Counter[str](), {}
         with contextlib.ExitStack() as stack:
             runs = {}
-            for place, split in enumerate(self.output.folders):
+            for index_of_split, split in enumerate(self.output.folders):
                 file = stores.create(_path(self.folder, task.number, split, "run"))
-                random = np.random.default_rng([self.output.settings.seed, task.number, place])
+                random = np.random.default_rng([self.output.settings.seed, task.number, index_of_split])
                 runs[split] = _Runs(functools.partial(stack.enter_context, file), self.num_buckets, random)
             for encoded in self.convert(task, words, irregular):
                 for split, written in runs.items():
@@ -119,10 +119,10 @@ class Gather(failures.TaskFn):
         per_shard = self.num_buckets // self.output.num_shards
         progress = TaskProgress(self.folder, "shuffling")
         with shards.open_shards(self.output, [number]) as opened:
-            for place, split in enumerate(self.output.folders):
+            for index_of_split, split in enumerate(self.output.folders):
                 for bucket in range(number * per_shard, (number + 1) * per_shard):
                     records, totals = self._bucket(split, bucket, [row[split] for row in rows])
-                    random = np.random.default_rng([self.output.settings.seed, bucket, place])
+                    random = np.random.default_rng([self.output.settings.seed, bucket, index_of_split])
                     shuffled = [records[index] for index in random.permutation(len(records))]
                     opened[split, number].write(encoder.Encoded(shuffled, totals[None]))
                     num_bytes, *amount = (
