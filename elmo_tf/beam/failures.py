@@ -47,7 +47,10 @@ class TaskFn(beam.DoFn):
             if isinstance(error, OSError) and not self.stops:
                 raise
             number = task if isinstance(task, int) else getattr(task, "number", 0)
-            _write(self.folder, self.phase, number, error)
+            content = [type(error).__name__, *(printable(str(argument)) for argument in error.__reduce__()[1])]
+            # A disk may be too full even for this; then the runner has the error alone.
+            with contextlib.suppress(stores.WriteError):
+                stores.write(self.folder.own(f"error-{self.phase}-{number:08d}"), json.dumps(content).encode())
             if self.stops:
                 raise
             yield from self.failed
@@ -61,10 +64,3 @@ def first(folder: plan.Folder) -> Exception | None:
         return None
     kind, *arguments = json.loads(stores.read(folder.file(names[0])))
     return _KINDS[kind](*arguments)
-
-
-def _write(folder: plan.Folder, phase: int, number: int, error: Exception) -> None:
-    content = [type(error).__name__, *(printable(str(argument)) for argument in error.__reduce__()[1])]
-    # A disk may be too full even for this; then the runner has the error alone.
-    with contextlib.suppress(stores.WriteError):
-        stores.write(folder.own(f"error-{phase}-{number:08d}"), json.dumps(content).encode())

@@ -171,7 +171,7 @@ class WriteRecords(beam.PTransform):
         if stores.is_local(self._folder):
             os.makedirs(self._folder, exist_ok=True)
         with stores.create(stores.join(self._folder, name)) as file:
-            shard = shards.Shard(lambda _: file, "train", number, name)
+            shard = shards.Shard(lambda: file, "train", number, name)
             shard.write(encoded)
         return shards.written([shard], {})
 

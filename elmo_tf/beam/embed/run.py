@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
 
 import elmo_tf
 from elmo_tf import embedder, sources
@@ -36,11 +35,7 @@ _log = logging.getLogger("elmo_tf")
 
 
 def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None) -> dict[str, Any]:
-    """Makes vectors of text; returns their description.
-
-    With several worker processes a script that calls this needs `if __name__ == "__main__"`, as with Python's
-    `multiprocessing`. From this call on, servers that Beam starts in this process listen on loopback addresses only,
-    and Beam logs only warnings.
+    """Makes vectors of text; returns their description. What holds for programs that call `preprocess` holds here, too.
 
     Args:
         config: what to do.
@@ -60,10 +55,14 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
     config = dataclasses.replace(config, tokenizer=tokenizer)
     is_own = tokenizer == source.tokenizer
     split = f"its tokenizer {tokenizer}" if is_own else f"{tokenizer}, not by its own {source.tokenizer}"
-    settings = _settings(config, source, model, beam_options)
+    layout = embed_task.Layout(source.shape(config.layers), config.dtype, config.pool)
+    num_processes = config.processes_per_machine or runners.processes_per_machine(beam_options)
+    settings = embed_task.Settings(
+        config.settings(), model, config.layers, layout, config.batch_tokens, num_processes, config.precision
+    )
     corpus = job_config.corpus(config.input, [config.folder], tokenizer)
     size = sum(file.text_size for file in corpus)
-    num_shards = config.shards or _num_shards(settings.layout, size, tokenizer)
+    num_shards = config.shards or _num_shards(layout, size, tokenizer)
     asked = {
         "command": "embed",
         **config.asked("processes_per_machine"),
@@ -84,7 +83,7 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
         with progress.watched(folder, size, num_shards):
             runners.run(pipeline, folder, last)
         about = json.loads(stores.read(folder.file(record_folder.INFO_FILE)))
-        _assemble(config, folder, about, settings.layout)
+        _assemble(config, folder, about, layout)
     _log.info("%s", info.summary(about, config.output, time.monotonic() - start))
     return about
 
@@ -98,18 +97,6 @@ def _find_model(config: EmbedConfig) -> tuple[sources.Source, str, str]:
         source = source.with_precision(config.precision)
         embedder.check_layers(config.layers, source.num_layers)
         return source, source.name if stores.is_local(remote) else remote, source.sha256()
-
-
-def _settings(
-    config: EmbedConfig, source: sources.Source, model: str, beam_options: PipelineOptions
-) -> embed_task.Settings:
-    layout = embed_task.Layout(source.shape(config.layers), config.dtype, config.pool)
-    num_processes = config.processes_per_machine
-    if num_processes is None:
-        num_processes = runners.processes_per_machine(beam_options)
-    return embed_task.Settings(
-        config.settings(), model, config.layers, layout, config.batch_tokens, num_processes, config.precision
-    )
 
 
 def _output_path(config: EmbedConfig) -> str:

@@ -51,14 +51,13 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
     """
     start = time.monotonic()
     beam_options = runners.parse(config.beam)
-    heldout = config.heldout and job_config.output_path(config.heldout)
-    config = dataclasses.replace(config, output=job_config.output_path(config.output), heldout=heldout)
+    output, heldout = job_config.output_path(config.output), config.heldout and job_config.output_path(config.heldout)
+    config = dataclasses.replace(config, output=output, heldout=heldout)
     for folder in config.folders.values():
         plan.check(folder)
-    if heldout:
-        train, other = f"{config.output}/", f"{heldout}/"
-        separate = not train.startswith(other) and not other.startswith(train)
-        require("heldout", separate, "a folder that neither contains the output nor is inside it", heldout)
+    paths = [f"{folder}/" for folder in config.folders.values()]
+    nested = any(inner.startswith(outer) for inner, outer in itertools.permutations(paths, 2))
+    require("heldout", not nested, "a folder that neither contains the output nor is inside it", heldout)
     settings = config.settings()
     given = _read_vocabulary(config.vocab) if config.vocab else None
     corpus = job_config.corpus(config.input, config.folders.values(), config.tokenizer)
@@ -83,10 +82,10 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
     ):
         guess = "" if all(file.is_divisible for file in corpus) else "about "
         _log.info("reading %s, %s%s of text", counted(len(corpus), "file"), guess, report.megabytes(size))
-        output = shards.Output(folders, settings, num_shards, config.min_count or 1)
-        build(pipeline, config, output, corpus, len(tasks), given.to_bytes() if given else None)
-        with progress.watched(output.folder, size, num_shards):
-            runners.run(pipeline, output.folder)
+        job = shards.Output(folders, settings, num_shards, config.min_count or 1)
+        build(pipeline, config, job, corpus, len(tasks), given.to_bytes() if given else None)
+        with progress.watched(job.folder, size, num_shards):
+            runners.run(pipeline, job.folder)
         infos = {
             split: json.loads(stores.read(folder.file(record_folder.INFO_FILE))) for split, folder in folders.items()
         }

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -57,7 +57,7 @@ class Output(NamedTuple):
 class Shard:
     """One TFRecord file, which begins to exist with its first record, and its statistics."""
 
-    def __init__(self, create: Any, split: str, number: int, name: str):
+    def __init__(self, create: Callable[[], BinaryIO], split: str, number: int, name: str):
         self._create, self._split, self._number, self._name = create, split, number, name
         self._file: BinaryIO | None = None
         self._checksum = hashlib.sha256()
@@ -67,7 +67,7 @@ class Shard:
         """Appends records."""
         if not encoded.records:
             return
-        self._file = self._file or self._create(self._name)
+        self._file = self._file or self._create()
         content = b"".join(encoded.records)
         self._file.write(content)
         self._checksum.update(content)
@@ -132,16 +132,12 @@ class WriteTask(TextFn):
 def open_shards(output: Output, numbers: Iterable[int]) -> Iterator[dict[tuple[str, int], Shard]]:
     """Yields shards to write, by split and number. The files appear when the block ends without an exception."""
     with contextlib.ExitStack() as stack:
-
-        def create(folder: plan.Folder, name: str) -> BinaryIO:
-            return stack.enter_context(folder.create(name))
-
-        yield {
-            (split, number): Shard(
-                functools.partial(create, folder), split, number, record_folder.shard_name(number, output.num_shards)
-            )
-            for (split, folder), number in itertools.product(output.folders.items(), numbers)
-        }
+        shards = {}
+        for (split, folder), number in itertools.product(output.folders.items(), numbers):
+            name = record_folder.shard_name(number, output.num_shards)
+            create = functools.partial(stack.enter_context, folder.create(name))
+            shards[split, number] = Shard(create, split, number, name)
+        yield shards
 
 
 def written(shards: Iterable[Shard], irregular: Mapping[str, int]) -> Written:
