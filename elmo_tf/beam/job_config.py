@@ -14,27 +14,27 @@ from elmo_tf.extras import check_installed
 from elmo_tf.files import staging, stores
 from elmo_tf.text import tokenizers
 
-Path = Any  # a str or an os.PathLike, which becomes a str
+Path = str | os.PathLike
 _HINT = "run the same command again"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JobConfig:
-    """What text a job reads, and how it runs. Paths become `str`, and `input` a tuple.
+    """What text a job reads, and how it runs. Paths become `str`, and several inputs a tuple.
 
     Raises:
         InputError: naming the field, if a value cannot be used.
     """
 
-    input: Any  # one Path or several: files, folders, globs; see pipelines/README.md
+    input: Path | Sequence[Path]  # files, folders, globs; see pipelines/README.md
     output: Path
     tokenizer: str = "whitespace"  # one of tokenizers.TOKENIZERS
     line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`
     beam: Sequence[str] = ()  # Beam's own options, as on a command line: ("--direct_num_workers=8",)
 
     def __post_init__(self) -> None:
-        patterns = [self.input] if isinstance(self.input, (str, os.PathLike)) else self.input
-        object.__setattr__(self, "input", tuple(map(os.fspath, patterns)))
+        if not isinstance(self.input, str | os.PathLike):
+            object.__setattr__(self, "input", tuple(os.fspath(path) for path in self.input))
         object.__setattr__(self, "beam", tuple(self.beam))
         for field in dataclasses.fields(self):
             if isinstance(value := getattr(self, field.name), os.PathLike):
@@ -47,6 +47,13 @@ class JobConfig:
         if self.line is not None:
             self.require_one_of("line", sentences.LINES)
             require("line", is_raw, "it needs the tokenizer unicode")
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The files, folders and globs of `input`."""
+        if isinstance(self.input, str | os.PathLike):
+            return (os.fspath(self.input),)
+        return tuple(os.fspath(path) for path in self.input)
 
     def require_one_of(self, name: str, values: Iterable[str]) -> None:
         """Raises `InputError` unless a field has one of the values."""
@@ -80,8 +87,9 @@ def corpus(patterns: Iterable[str], outputs: Iterable[str], tokenizer: str) -> l
     return reading.inspect(files, tokenizer)
 
 
-def output_path(path: str) -> str:
+def output_path(path: Path) -> str:
     """Returns an absolute path without links; raises `InputError` for a link to nothing. Stores lose a last slash."""
+    path = os.fspath(path)
     if stores.is_local(path):
         staging.check_link(path)
     return _real_path(path)

@@ -53,7 +53,7 @@ class ReadSentences(beam.PTransform):
         self._config = job_config.JobConfig(input=patterns, output="", tokenizer=tokenizer, line=line)
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
-        corpus = reading.inspect(corpora.match(self._config.input), self._config.tokenizer)
+        corpus = reading.inspect(corpora.match(self._config.patterns), self._config.tokenizer)
         count = -(-sum(file.text_size for file in corpus) // _TASK_BYTES) or 1
         packed = corpus_tasks.PackedCorpus(corpus)
         tasks = pbegin.pipeline | "Tasks" >> corpus_tasks.make_tasks(

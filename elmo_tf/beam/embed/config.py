@@ -1,6 +1,7 @@
 """The configuration of `embed`."""
 
 import dataclasses
+import os
 
 from elmo_tf import embedder, sources
 from elmo_tf.beam import job_config
@@ -49,4 +50,4 @@ class EmbedConfig(job_config.JobConfig):
     @property
     def folder(self) -> str:
         """The folder to work in."""
-        return f"{self.output}.unfinished" if self.format == "hdf5" else self.output
+        return f"{self.output}.unfinished" if self.format == "hdf5" else os.fspath(self.output)

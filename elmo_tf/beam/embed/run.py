@@ -48,7 +48,8 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
     """
     start = time.monotonic()
     beam_options = runners.parse(config.beam)
-    config = dataclasses.replace(config, output=_output_path(config))
+    output = _output_path(config)
+    config = dataclasses.replace(config, output=output)
     plan.check(config.folder)
     source, model, sha256 = _find_model(config)
     tokenizer = config.tokenizer or source.tokenizer
@@ -60,7 +61,7 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
     settings = embed_task.Settings(
         config.settings(), model, config.layers, layout, config.batch_tokens, num_processes, config.precision
     )
-    corpus = job_config.corpus(config.input, [config.folder], tokenizer)
+    corpus = job_config.corpus(config.patterns, [config.folder], tokenizer)
     size = sum(file.text_size for file in corpus)
     num_shards = config.shards or _num_shards(layout, size, tokenizer)
     asked = {
@@ -83,14 +84,14 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
         with progress.watched(folder, size, num_shards):
             runners.run(pipeline, folder, last)
         about = json.loads(stores.read(folder.file(record_folder.INFO_FILE)))
-        _assemble(config, folder, about, layout)
-    _log.info("%s", info.summary(about, config.output, time.monotonic() - start))
+        _assemble(config.format, folder, about, layout, output)
+    _log.info("%s", info.summary(about, output, time.monotonic() - start))
     return about
 
 
 def _find_model(config: EmbedConfig) -> tuple[sources.Source, str, str]:
     """Returns the model, where workers find it, and its checksum; raises `InputError` if it cannot be used."""
-    with model_handler.on_this_machine(config.model) as (path, remote):
+    with model_handler.on_this_machine(os.fspath(config.model)) as (path, remote):
         source = sources.find(path)
         stays = "an exported model or published files, which do not change; export the workdir first"
         require(path, not isinstance(source, sources.Workdir), stays, "a workdir")
@@ -101,7 +102,7 @@ def _find_model(config: EmbedConfig) -> tuple[sources.Source, str, str]:
 
 def _output_path(config: EmbedConfig) -> str:
     """Returns an absolute path; raises `InputError` if nothing can be written there."""
-    output = config.output
+    output = os.fspath(config.output)
     if config.format != "hdf5":
         return job_config.output_path(output)
     local = "a local path for HDF5 (the format tfrecord can be written to object stores)"
@@ -175,13 +176,13 @@ class _Finish(failures.TaskFn):
         return ()
 
 
-def _assemble(config: EmbedConfig, folder: plan.Folder, about: dict[str, Any], layout: embed_task.Layout) -> None:
+def _assemble(form: str, folder: plan.Folder, about: dict[str, Any], layout: embed_task.Layout, output: str) -> None:
     """Makes the output of formats that are one file, and takes the shards out of `about`."""
-    if config.format == "tfrecord":
+    if form == "tfrecord":
         return
     shards = [folder.file(shard["name"]) for shard in about.pop("shards")]
-    if config.format == "hdf5":
-        assembly.write_hdf5(folder, shards, config.output, about)
+    if form == "hdf5":
+        assembly.write_hdf5(folder, shards, output, about)
         plan.discard(folder)
         return
     assembly.write_matrix(folder, shards, about["lines"], layout)

@@ -1,6 +1,7 @@
 """The configuration of `preprocess`."""
 
 import dataclasses
+import os
 
 from elmo_tf.beam import job_config
 from elmo_tf.beam.job_config import Path, require
@@ -41,7 +42,7 @@ class PreprocessConfig(job_config.JobConfig):
     def folders(self) -> dict[str, str]:
         """The output folder of each split."""
         named = {sentences.TRAIN: self.output, sentences.HELDOUT: self.heldout}
-        return {split: path for split, path in named.items() if path}
+        return {split: os.fspath(path) for split, path in named.items() if path}
 
     def settings(self) -> sentences.Settings:
         """Returns how text becomes the sentences of each split."""

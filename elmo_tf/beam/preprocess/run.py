@@ -59,8 +59,8 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
     nested = any(inner.startswith(outer) for inner, outer in itertools.permutations(paths, 2))
     require("heldout", not nested, "a folder that neither contains the output nor is inside it", heldout)
     settings = config.settings()
-    given = _read_vocabulary(config.vocab) if config.vocab else None
-    corpus = job_config.corpus(config.input, config.folders.values(), config.tokenizer)
+    given = _read_vocabulary(str(config.vocab)) if config.vocab else None
+    corpus = job_config.corpus(config.patterns, config.folders.values(), config.tokenizer)
     size = sum(file.text_size for file in corpus)
     num_shards = config.shards or -(-size // _SHARD_BYTES) or 1
     tasks = corpora.plan(corpus, num_shards)
