@@ -39,9 +39,7 @@ def _train(
     """
     steps = 0
     if (folder / _STATE).exists():
-        saved = torch.load(folder / _STATE, weights_only=True)
-        for model, weights in zip(models, saved["models"], strict=True):
-            model.load_state_dict(weights)
+        saved = _restored(models, folder)
         optimizer.load_state_dict(saved["optimizer"])
         steps = saved["steps"]
 
@@ -64,11 +62,12 @@ def _train(
     return steps
 
 
-def _trained(models: Sequence[torch.nn.Module], folder: pathlib.Path) -> None:
-    """Gives models the weights that they had in the last save."""
-    for model, weights in zip(models, torch.load(folder / _STATE, weights_only=True)["models"], strict=True):
+def _restored(models: Sequence[torch.nn.Module], folder: pathlib.Path) -> dict:
+    """Gives models the weights of the last save; returns what was saved."""
+    saved = torch.load(folder / _STATE, weights_only=True)
+    for model, weights in zip(models, saved["models"], strict=True):
         model.load_state_dict(weights)
-        model.eval()
+    return saved
 
 
 class Bert:
@@ -113,11 +112,10 @@ class Bert:
         pieces.train([str(text)], vocab_size=self._PIECES, special_tokens=list(self._SPECIAL), show_progress=False)
         pieces.save(str(folder / "pieces.json"))
         lines = text.read_text("utf-8").splitlines()
-        ids = []
-        for start in range(0, len(lines), 10_000):
-            for sentence in pieces.encode_batch(lines[start : start + 10_000], add_special_tokens=False):
-                ids.append(np.array([*sentence.ids, self._SEP], np.uint16))
-        whole, width = np.concatenate(ids), self._LENGTH - 1
+        starts = range(0, len(lines), 10_000)
+        batches = (pieces.encode_batch(lines[start : start + 10_000], add_special_tokens=False) for start in starts)
+        whole = np.concatenate([np.array([*one.ids, self._SEP], np.uint16) for batch in batches for one in batch])
+        width = self._LENGTH - 1
         blocks = whole[: len(whole) // width * width].reshape(-1, width)
         np.save(folder / "blocks.npy", np.pad(blocks, ((0, 0), (1, 0)), constant_values=self._CLS))
 
@@ -131,28 +129,18 @@ class Bert:
 
     def _new(self) -> transformers.BertForMaskedLM:
         torch.manual_seed(0)
-        config = transformers.BertConfig(
-            vocab_size=self._PIECES,
-            hidden_size=256,
-            num_hidden_layers=4,
-            num_attention_heads=4,
-            intermediate_size=1024,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-            output_hidden_states=True,
-        )
+        sizes = {"num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024}
+        dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+        config = transformers.BertConfig(vocab_size=self._PIECES, output_hidden_states=True, **sizes, **dropout)
         return transformers.BertForMaskedLM(config)
 
     def _open(self, folder: pathlib.Path) -> tuple[torch.nn.Module, transformers.PreTrainedTokenizerFast]:
         model = self._new()
-        _trained([model], folder)
+        _restored([model], folder)
         special = zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), self._SPECIAL, strict=True)
-        pieces = transformers.PreTrainedTokenizerFast(
-            tokenizer_file=str(folder / "pieces.json"),
-            model_max_length=model.config.max_position_embeddings,
-            **dict(special),
-        )
-        return model, pieces
+        path = str(folder / "pieces.json")
+        pieces = transformers.PreTrainedTokenizerFast(tokenizer_file=path, model_max_length=512, **dict(special))
+        return model.eval(), pieces
 
     def encoder(self, folder: pathlib.Path) -> tuple[Encode, list[str]]:
         """Returns the embeddings and the layers, pieces averaged into words."""
@@ -181,7 +169,7 @@ class Flair:
     The network is Flair's; the loop is `spend`, because Flair's trainer does not stop at a budget.
     """
 
-    _UNITS, _STREAMS, _LENGTH = 512, 32, 100
+    _UNITS, _STREAMS, _LENGTH, _RATE, _CLIP = 512, 32, 100, 20, 0.25  # the last two as in Flair's trainer
 
     def train(self, text: pathlib.Path, folder: pathlib.Path, budget: Budget) -> float:
         """Reads the text, as characters in parallel streams, forward and backward."""
@@ -208,8 +196,7 @@ class Flair:
                 yield torch.nn.functional.cross_entropy(logits.flatten(0, 1), window[1:].flatten())
 
         optimizer = torch.optim.SGD([weights for model in models for weights in model.parameters()])
-        rate = 20  # as in Flair's trainer, and so is the norm
-        steps = _train(models, optimizer, budget, folder, losses, lambda share: rate * (1 - share), clip_norm=0.25)
+        steps = _train(models, optimizer, budget, folder, losses, lambda share: self._RATE * (1 - share), self._CLIP)
         return steps / windows
 
     def _new(self, folder: pathlib.Path) -> list:
@@ -225,8 +212,8 @@ class Flair:
 
     def _open(self, folder: pathlib.Path) -> list:
         models = self._new(folder)
-        _trained(models, folder)
-        return models
+        _restored(models, folder)
+        return [model.eval() for model in models]
 
     def encoder(self, folder: pathlib.Path) -> tuple[Encode, list[str]]:
         """Returns the states of both directions at each word's ends."""
