@@ -6,6 +6,7 @@ from typing import Any
 
 from elmo_tf import config as config_lib
 from elmo_tf.annotated import reading_options
+from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.cli.arguments import add_command, positive, text_file
 from elmo_tf.tasks import systems
 from elmo_tf.text import tokenizers
@@ -125,8 +126,9 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 def _text(arguments: argparse.Namespace) -> None:
     kind = systems.system_class(arguments.task)
     system = kind(next(iter(kind.recipes.values())), reading=reading_options.Reading(**_reading(arguments)))
-    for sentence in system.sentences(system.read_unlabelled(arguments.data)):
-        print(sentence)
+    with rereadable(arguments.data) as path:
+        for sentence in system.sentences(system.read_unlabelled(path)):
+            print(sentence)
 
 
 def _export(arguments: argparse.Namespace) -> None:
@@ -136,7 +138,6 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
-    from elmo_tf.annotated.numbered_lines import rereadable
     from elmo_tf.corpus.sentences import read_lines
     from elmo_tf.tasks import trained
 

@@ -2,6 +2,9 @@
 
 import functools
 import json
+import os
+import pathlib
+import threading
 
 import pytest
 
@@ -135,7 +138,12 @@ def test_the_distinct_sentences_of_a_tasks_files_are_printed(data, tmp_path, cap
         assert main(["task", task, "text", "--data", str(path)]) == 0
         return capsys.readouterr().out.splitlines()
 
-    assert printed("ner", data)[:2] == ["anna sat in new york", "new york sleeps"]
+    expected = printed("ner", data)
+    assert expected[:2] == ["anna sat in new york", "new york sleeps"]
+    os.mkfifo(tmp_path / "pipe")
+    content = pathlib.Path(data).read_bytes()
+    threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,), daemon=True).start()
+    assert printed("ner", tmp_path / "pipe") == expected
     (tmp_path / "pairs").write_text("neutral\ta man sleeps\the dreams\nentailment\ta man sleeps\ta man rests\n")
     assert printed("entailment", tmp_path / "pairs") == ["a man sleeps", "he dreams", "a man rests"]
     (tmp_path / "frames").write_text(FRAMES)
