@@ -98,7 +98,8 @@ class Bert:
             inputs, targets = self._masked(torch.tensor(blocks[rows].astype(np.int64)))
             with torch.autocast("cpu", torch.bfloat16):
                 hidden = model.bert(inputs).last_hidden_state[targets >= 0]  # logits of the masked pieces alone
-                yield torch.nn.functional.cross_entropy(model.cls(hidden).float(), targets[targets >= 0])
+                logits = model.cls(hidden).float()
+            yield torch.nn.functional.cross_entropy(logits, targets[targets >= 0])
 
         def rate(fraction: float) -> float:
             return self._RATE * min(fraction / self._WARM_UP, (1 - fraction) / (1 - self._WARM_UP))
@@ -112,11 +113,10 @@ class Bert:
         pieces.train([str(text)], vocab_size=self._PIECES, special_tokens=list(self._SPECIAL), show_progress=False)
         pieces.save(str(folder / "pieces.json"))
         lines = text.read_text("utf-8").splitlines()
-        starts = range(0, len(lines), 10_000)
-        batches = (pieces.encode_batch(lines[start : start + 10_000], add_special_tokens=False) for start in starts)
+        parts = (lines[start : start + 10_000] for start in range(0, len(lines), 10_000))
+        batches = (pieces.encode_batch(part, add_special_tokens=False) for part in parts)
         whole = np.concatenate([np.array([*one.ids, self._SEP], np.uint16) for batch in batches for one in batch])
-        width = self._LENGTH - 1
-        blocks = whole[: len(whole) // width * width].reshape(-1, width)
+        blocks = whole[: len(whole) // (self._LENGTH - 1) * (self._LENGTH - 1)].reshape(-1, self._LENGTH - 1)
         np.save(folder / "blocks.npy", np.pad(blocks, ((0, 0), (1, 0)), constant_values=self._CLS))
 
     def _masked(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
