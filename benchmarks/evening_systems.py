@@ -61,9 +61,8 @@ class Elmo:
     ) -> int | None:
         """Trains up to `steps` or a share of the budget; at the share, returns the steps that all of it allows."""
         decay = "none" if steps is None else "linear"
-        config = elmo_tf.override(
-            elmo_tf.preset(self._preset), ["train.dropout_rate=0", f"train.decay={decay}", "train.look_steps=0"]
-        )
+        recipe = ["train.dropout_rate=0", f"train.decay={decay}", "train.look_steps=0", "train.checkpoint_steps=200"]
+        config = elmo_tf.override(elmo_tf.preset(self._preset), recipe)
         seen: list[tuple[int, float]] = []  # steps, and the CPU seconds spent by then
 
         def reached() -> bool:
