@@ -25,7 +25,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from benchmarks import encoders, measuring, probes
+from benchmarks import encoder_scores, measuring, probes
 from benchmarks.evening_budget import Budget
 from benchmarks.evening_systems import Elmo, FastText, Spacy
 from elmo_tf.files import staging
@@ -70,7 +70,8 @@ def train(name: str, arguments: argparse.Namespace) -> dict:
 
 def scores(name: str, arguments: argparse.Namespace) -> dict:
     """Returns the probes' scores of each of a system's vectors."""
-    return encoders.scores_of(*system(name).encoder(folder_of(name, arguments)), arguments.data, arguments.sentences)
+    encoder = system(name).encoder(folder_of(name, arguments))
+    return encoder_scores.scores_of(*encoder, arguments.data, arguments.sentences)
 
 
 def blimp(name: str, arguments: argparse.Namespace) -> dict:

@@ -1,7 +1,7 @@
 """Systems of `evening.py` that learn vectors from a text within a budget: this project's, gensim's and spaCy's.
 
 Each class has `train`, which resumes what an interrupted run left in its folder and returns the passes over the text;
-`encoder`, as in `encoders.py`; and `log_probabilities`, if it gives probabilities to sentences.
+`encoder`, as in `encoder_scores.py`; and `log_probabilities`, if it gives probabilities to sentences.
 """
 
 import json
@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import elmo_tf
-from benchmarks import encoders
-from benchmarks.encoders import Encode
+from benchmarks import encoder_scores
+from benchmarks.encoder_scores import Encode
 from benchmarks.evening_budget import Budget, spend
 
 
@@ -88,7 +88,7 @@ class Elmo:
 
     def encoder(self, folder: pathlib.Path) -> tuple[Encode, list[str]]:
         """Returns the layers and their average."""
-        return encoders.elmo(str(folder / "workdir"))
+        return encoder_scores.elmo(str(folder / "workdir"))
 
     def log_probabilities(self, folder: pathlib.Path, sentences: Sequence[list[str]]) -> list[float]:
         """Returns the sums of both directions."""
@@ -108,7 +108,7 @@ class FastText:
         if (folder / "state").exists():
             model = Model.load(str(folder / "state/model"))
         else:
-            model = Model(vector_size=300, sg=1, min_count=3, bucket=500_000, workers=encoders.CORES, seed=0)
+            model = Model(vector_size=300, sg=1, min_count=3, bucket=500_000, workers=encoder_scores.CORES, seed=0)
             model.build_vocab(corpus_file=str(text))
             model.steps = 0  # kept in the file
 
@@ -174,7 +174,7 @@ class Spacy:
         """Returns the output of `tok2vec`."""
         nlp, model, _ = self._new()
         model.get_ref("tok2vec").from_bytes((folder / "state/tok2vec.bin").read_bytes())
-        return encoders.tok2vec(nlp.vocab, nlp.get_pipe("tok2vec")), ["tok2vec"]
+        return encoder_scores.tok2vec(nlp.vocab, nlp.get_pipe("tok2vec")), ["tok2vec"]
 
     def _new(self) -> tuple:
         """Returns a pipeline, the network that trains its `tok2vec`, and an optimizer."""

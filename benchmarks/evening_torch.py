@@ -14,13 +14,13 @@ import tokenizers
 import torch
 import transformers
 
-from benchmarks import encoders
-from benchmarks.encoders import Encode
+from benchmarks import encoder_scores
+from benchmarks.encoder_scores import Encode
 from benchmarks.evening_budget import Budget, spend
 
 _STATE = pathlib.Path("state/training.pt")
 
-torch.set_num_threads(min(encoders.CORES, len(os.sched_getaffinity(0))))
+torch.set_num_threads(min(encoder_scores.CORES, len(os.sched_getaffinity(0))))
 
 
 def _train(
@@ -146,7 +146,7 @@ class Bert:
         """Returns the embeddings and the layers, pieces averaged into words."""
         model, pieces = self._open(folder)
         names = [f"layer {number}" for number in range(model.config.num_hidden_layers + 1)]
-        return encoders.transformer(model.bert, pieces), names
+        return encoder_scores.transformer(model.bert, pieces), names
 
     def log_probabilities(self, folder: pathlib.Path, sentences: Sequence[list[str]]) -> list[float]:
         """Returns sums over the pieces, each masked in turn (pseudo-log-likelihood, Salazar et al. 2020)."""
@@ -223,7 +223,7 @@ class Flair:
         both = StackedEmbeddings([FlairEmbeddings(model, has_decoder=True) for model in self._open(folder)])
 
         def encode(sentences: Sequence[list[str]]) -> Iterator[tuple[int, np.ndarray]]:
-            for batch in encoders.by_length(sentences):
+            for batch in encoder_scores.by_length(sentences):
                 texts = [Sentence(sentences[number]) for number in batch]
                 both.embed(texts)
                 for number, text in zip(batch, texts, strict=True):
@@ -235,7 +235,7 @@ class Flair:
         """Returns the sums of both directions' characters, those of the line breaks around a sentence included."""
         models = self._open(folder)
         totals = np.zeros(len(sentences))
-        for batch in encoders.by_length(sentences):
+        for batch in encoder_scores.by_length(sentences):
             texts = [f"\n{' '.join(sentences[number])}\n" for number in batch]
             for model in models:
                 rows = [model.dictionary.get_idx_for_items(list(text)) for text in texts]

@@ -24,7 +24,8 @@ from matplotlib.figure import Figure
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from benchmarks import encoders, measuring, probes
+from benchmarks import encoder_scores, encoders, measuring, probes
+from benchmarks.encoder_scores import Encode
 from elmo_tf.annotated import columns
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.conllu import read_conllu
@@ -83,7 +84,7 @@ def scores(name: str, arguments: argparse.Namespace) -> dict[str, dict[str, list
     encode, vectors = encoders.opened(name, arguments.data)
     data, found = arguments.data, {}
     parts = {
-        "pos": [read_conllu(data / path) for path in encoders.POS_FILES],
+        "pos": [read_conllu(data / path) for path in encoder_scores.POS_FILES],
         "entities": [columns.read_columns(data / f"uner_ewt/{part}.conll.xz") for part in ("train", "dev")],
     }
     for task, whole in parts.items():
@@ -100,7 +101,7 @@ def scores(name: str, arguments: argparse.Namespace) -> dict[str, dict[str, list
         tags = np.split(pos.classify(features[0], np.concatenate(features[1:]), labels), len(tests))
         gold = np.array([label for one in test for label in one.labels])
         for (percent, _), (_, chosen), predicted in zip(variants, tests, tags, strict=True):
-            value = np.mean(predicted == gold) if task == "pos" else encoders.entity_f1(test, predicted)
+            value = np.mean(predicted == gold) if task == "pos" else encoder_scores.entity_f1(test, predicted)
             found.setdefault(task, {}).setdefault(str(percent), []).append(float(value))
             if task == "pos" and percent:
                 right = float(np.mean(predicted[chosen] == gold[chosen]))
@@ -108,11 +109,11 @@ def scores(name: str, arguments: argparse.Namespace) -> dict[str, dict[str, list
     return found
 
 
-def _vectors(encode: encoders.Encode, sentences: Sequence[Tagged], layer: int) -> np.ndarray:
+def _vectors(encode: Encode, sentences: Sequence[Tagged], layer: int) -> np.ndarray:
     """Returns one layer of each token, float32 `(tokens, dim)`."""
     tokens = [sentence.tokens for sentence in sentences]
     spans = [[(n, n + 1) for n in range(len(one))] for one in tokens]
-    return encoders.spans_of(encode, tokens, spans)[:, layer].astype(np.float32)
+    return encoder_scores.spans_of(encode, tokens, spans)[:, layer].astype(np.float32)
 
 
 def draw(results: dict[str, dict], path: pathlib.Path) -> None:

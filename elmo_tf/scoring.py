@@ -162,17 +162,25 @@ def to_tsv(words: Iterable[Surprisal]) -> bytes:
 
 
 def fill(engine: "Engine", tokens: Sequence[bytes], position: int, top: int) -> Iterator[Filled]:
-    """Yields the likeliest words for a position in a sentence, the likeliest first.
-
-    The directions are combined as if a word's two sides were independent, given the word: the product of their
-    probabilities is divided by the word's own, which both contain. That is estimated by Zipf's law from its rank.
-    """
+    """Yields the likeliest words for a position in a sentence, the likeliest first."""
     vocabulary = engine.softmax().vocabulary
-    scores = engine.word_log_probs(tokens, position).sum(0, dtype=np.float64)
-    scores = (scores - np.log(np.log1p(1 / np.arange(1, len(scores) + 1))))[len(SPECIAL_TOKENS) :]
+    scores = from_both_sides(engine.word_log_probs(tokens, position))[len(SPECIAL_TOKENS) :]
     scores -= np.logaddexp.reduce(scores)
     words = [token.decode() for token in vocabulary.tokens[len(SPECIAL_TOKENS) :]]
     sentence = [token.decode(errors="replace") for token in tokens]
     for number in heapq.nlargest(top, range(len(words)), scores.__getitem__):
         sentence[position] = words[number]
         yield Filled(float(np.exp(scores[number])), words[number], " ".join(sentence))
+
+
+def from_both_sides(log_probs: np.ndarray) -> np.ndarray:
+    """Returns the logits of each word given both sides of its position, float64 `(..., vocab_size)`.
+
+    As if the two sides were independent, given the word: the product of the directions' probabilities is divided by
+    the word's own, which both contain. That is estimated by Zipf's law from its rank.
+
+    Args:
+        log_probs: of each direction, `(2, ..., vocab_size)`.
+    """
+    ranks = np.arange(1, log_probs.shape[-1] + 1)
+    return log_probs.sum(0, dtype=np.float64) - np.log(np.log1p(1 / ranks))

@@ -108,8 +108,8 @@ def _list(_: argparse.Namespace) -> None:
 def _train(arguments: argparse.Namespace) -> None:
     from elmo_tf.tasks import runs
 
-    recipe = next(iter(systems.system_class(arguments.task).recipes.values()))
-    arguments.parser.set_defaults(settings=["recipe", *config_lib.keys(type(recipe))])
+    recipe_class = type(systems.system_class(arguments.task).paper_recipe())
+    arguments.parser.set_defaults(settings=["recipe", *config_lib.keys(recipe_class)])
     names = ("task", "train", "dev", "workdir", "test", "elmo", "glove", "fraction", "seeds", "assignments")
     given = {name: getattr(arguments, name) for name in names}
     results = runs.train(**given, reading=reading_options.Reading(**_reading(arguments)))
@@ -125,7 +125,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 def _text(arguments: argparse.Namespace) -> None:
     kind = systems.system_class(arguments.task)
-    system = kind(next(iter(kind.recipes.values())), reading=reading_options.Reading(**_reading(arguments)))
+    system = kind(kind.paper_recipe(), reading=reading_options.Reading(**_reading(arguments)))
     with rereadable(arguments.data) as path:
         for sentence in system.sentences(system.read_unlabelled(path)):
             print(sentence)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from elmo_tf import sources
+from elmo_tf import scoring, sources
 from elmo_tf.corpus.sentences import read_lines
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
@@ -148,7 +148,7 @@ def _predictions(softmax: Softmax, outputs: np.ndarray, ids: np.ndarray) -> tupl
     size, special = len(softmax.vocabulary), len(SPECIAL_TOKENS)
     rows = log_softmax(outputs.reshape(-1, outputs.shape[-1]), softmax.kernel, softmax.bias)
     directions = rows.reshape(2, -1, size)
-    both = directions.sum(0) - np.log(np.log1p(1 / np.arange(1, size + 1, dtype=np.float32)))
+    both = scoring.from_both_sides(directions)
     both[:, [BEGIN_ID, END_ID]] = -np.inf  # never inside a sentence
     both -= both.max(-1, keepdims=True)
     both -= np.log(np.exp(both).sum(-1, keepdims=True))

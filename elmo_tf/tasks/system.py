@@ -43,6 +43,11 @@ class System(abc.ABC):
         self.labels = list(labels)
         self.reading = reading
 
+    @classmethod
+    def paper_recipe(cls) -> Recipe:
+        """Returns the recipe of the paper."""
+        return next(iter(cls.recipes.values()))
+
     # Data.
 
     @abc.abstractmethod

@@ -178,7 +178,7 @@ def _load_published(name: str, task: str | None, reading: Reading) -> Trained:
 
 def _system(stored: _Config | PublishedOptions, reading: Reading, source: object) -> System:
     kind = system_class(stored.task)
-    recipe_class = type(next(iter(kind.recipes.values())))
+    recipe_class = type(kind.paper_recipe())
     return kind(config_lib.from_dict(stored.recipe, recipe_class, source=str(source)), stored.labels, reading)
 
 

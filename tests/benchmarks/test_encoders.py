@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks import encoders
+from benchmarks import encoder_scores, encoders
 from elmo_tf.annotated.columns import Tagged
 
 
@@ -15,15 +15,15 @@ def encode(sentences):
 
 def test_a_span_has_the_mean_of_its_tokens_and_sentences_without_spans_are_not_encoded():
     sentences = [["a", "bcd", "ef"], ["not", "asked"], ["ghij"]]
-    vectors = encoders.spans_of(encode, sentences, [[(0, 2), (2, 3)], [], [(0, 1)]])
+    vectors = encoder_scores.spans_of(encode, sentences, [[(0, 2), (2, 3)], [], [(0, 1)]])
     np.testing.assert_array_equal(vectors[..., 0], [[2, -2], [2, -2], [4, -4]])
 
 
 def test_entities_are_counted_by_their_spans_and_kinds():
     sentences = [Tagged(["a", "b", "c"], ["B-PER", "I-PER", "O"]), Tagged(["d", "e"], ["B-LOC", "B-ORG"])]
     # One entity is right, one has another kind, and one begins with an I-.
-    assert encoders.entity_f1(sentences, ["B-PER", "I-PER", "I-LOC", "B-PER", "O"]) == 2 * 1 / (3 + 3)
-    assert encoders.entity_f1(sentences, ["B-PER", "I-PER", "O", "B-LOC", "I-ORG"]) == 1
+    assert encoder_scores.entity_f1(sentences, ["B-PER", "I-PER", "I-LOC", "B-PER", "O"]) == 2 * 1 / (3 + 3)
+    assert encoder_scores.entity_f1(sentences, ["B-PER", "I-PER", "O", "B-LOC", "I-ORG"]) == 1
 
 
 def test_words_of_glove_are_found_by_their_lower_case(tmp_path):
