@@ -173,7 +173,7 @@ const said = [], arrow = { key: "ArrowRight", bubbles: true };
 document.querySelectorAll("#uses svg")[1].dispatchEvent(new KeyboardEvent("keydown", arrow));
 said.push(document.querySelector("#nearest li").textContent, document.querySelector("#sentence").value);
 document.querySelector("#uses circle.chosen").dispatchEvent(new MouseEvent("click"));
-document.querySelector(".word").focus();
+document.querySelector(".word").dispatchEvent(new FocusEvent("focus")); // focus() has no event without a window
 said.push(document.querySelector("#tip").textContent.split(":")[0]);
 document.querySelectorAll("#heat svg")[1].dispatchEvent(new KeyboardEvent("keydown", arrow));
 said.push(document.querySelector("#tip").textContent.split(":")[0], document.querySelectorAll("#heat rect").length);
