@@ -127,7 +127,10 @@ def rereadable(path: str | os.PathLike) -> Iterator[str | os.PathLike]:
         with open(path, "rb") as pipe:
             shutil.copyfileobj(pipe, copy)
         copy.flush()
-        yield copy.name
+        try:
+            yield copy.name
+        except InputError as error:  # which is to name what the user gave
+            raise error.about(error.subject.replace(copy.name, str(path))) from None
 
 
 def filled_lines(path: str | os.PathLike) -> Iterator[Line]:

@@ -52,9 +52,14 @@ def test_a_pipe_is_copied_so_that_it_can_be_read_twice(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("a\nb\n",))
     writer.start()
-    with numbered_lines.rereadable(tmp_path / "pipe") as path:
+    with (
+        pytest.raises(InputError, match=f"^{tmp_path / 'pipe'}, line 2: expected c, found 'b'$"),
+        numbered_lines.rereadable(tmp_path / "pipe") as path,
+    ):
         for _ in range(2):
-            assert [line.text for line in numbered_lines.lines(path)] == ["a", "b"]
+            lines = list(numbered_lines.lines(path))
+            assert [line.text for line in lines] == ["a", "b"]
+        raise lines[1].wrong("c")
     writer.join()
     with numbered_lines.rereadable(tmp_path) as path:
         assert path == tmp_path
