@@ -186,6 +186,8 @@ class Embedder:
         Raises:
             InputError: if the text does not have `[MASK]` or the word exactly once, or the source has no softmax.
         """
+        if not isinstance(top, int | np.integer) or top < 1:
+            raise InputError("top", "a whole number, at least 1", repr(top))
         tokens, position = scoring.masked(text, word, self.source.tokenizer)
         return list(scoring.fill(self._engine, tokens, position, top))
 

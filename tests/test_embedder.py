@@ -130,12 +130,23 @@ def test_progress_counts_texts(model):
     assert seen == sorted(set(seen))
 
 
+class Table:
+    """Iterates over the names of its columns, like pandas' DataFrame."""
+
+    columns = ("text", "label")
+
+    def __iter__(self):
+        return iter(self.columns)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("a text",), "texts: expected a list of texts, .text. for a single text, found 'a text'"),
         ((None,), "texts: expected a list of texts, .text. for a single text, found None"),
-        (({"q1": "a text"},), "texts: expected a list of texts, found a dict"),
+        (({"q1": "a text"},), "texts: expected a list of texts, or one column of a table, found a dict"),
+        ((Table(),), "texts: expected a list of texts, or one column of a table, found a Table"),
+        ((np.array("a text"),), "texts: expected a list of texts, .*"),
         ((["a", 3],), "texts: expected sentences, or lists of tokens, found 3"),
         ((["a"], "best"), "layers: expected one of all, top, average, sum, mix, or 0 to 2, found 'best'"),
         ((["a"], 3), "layers: expected .*, found 3"),

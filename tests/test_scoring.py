@@ -106,6 +106,12 @@ def test_a_sentence_without_exactly_one_mask_is_refused(model, text, word):
         model.fill(text, word=word)
 
 
+@pytest.mark.parametrize("top", [0, 2.5, "3"])
+def test_the_number_of_words_is_checked(model, top):
+    with pytest.raises(InputError, match=r"^top: expected a whole number, at least 1, found "):
+        model.fill("a [MASK]", top)
+
+
 @pytest.mark.parametrize("verified", [False, slow(True)])
 def test_an_export_with_the_softmax_scores_with_tensorflow_alone(model, workdir, tmp_path, monkeypatch, verified):
     if not verified:

@@ -93,7 +93,7 @@ def lines(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[Line
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
-            raise not_utf8(f"{name}, line {number}", error.reason) from None
+            raise not_utf8(f"{name}, line {number}", error.reason, line) from None
         if text.startswith(_MARK):
             text = text.lstrip(_MARK)
             if odd is not None and number > 1:

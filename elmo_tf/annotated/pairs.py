@@ -54,7 +54,8 @@ def _rows(path: str | os.PathLike, min_columns: int) -> Iterator[tuple[Line, dic
     for line in numbered_lines.filled_lines(path):
         fields = line.text.split("\t")
         if not min_columns <= len(fields) <= 3:
-            raise line.wrong("a label, a premise and a hypothesis between tabs")
+            label = "a label, " if min_columns == 3 else ""
+            raise line.wrong(f"{label}a premise and a hypothesis between tabs")
         yield line, dict(zip(names[-len(fields) :], fields, strict=True))
 
 

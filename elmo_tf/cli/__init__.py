@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Callable, Iterator
 
 from elmo_tf import __version__
-from elmo_tf.cli import corpus, models, probes, quiet, tasks, training, use
+from elmo_tf.cli import quiet
 from elmo_tf.cli.arguments import Parser, flags_of
 from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.extras import check_keras_backend, missing_extra
@@ -122,6 +122,8 @@ def _stdout_is_closed() -> bool:
 
 
 def _parser() -> Parser:
+    from elmo_tf.cli import corpus, models, probes, tasks, training, use
+
     parser = Parser(prog="elmo-tf", description="ELMo: from a text corpus to a SavedModel.")
     parser.add_argument("--version", action="version", version=f"elmo-tf {__version__}")
     parser.add_argument("--debug", action="store_true", help="with any command: print the traceback of an error")

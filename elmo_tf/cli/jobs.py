@@ -79,6 +79,7 @@ def _add_text_options(parser: argparse.ArgumentParser, default: str) -> None:
     add = parser.add_argument
     add(
         "--input",
+        action="extend",
         nargs="+",
         required=True,
         metavar="GLOB",

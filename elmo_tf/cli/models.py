@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import json
+import os
 from typing import Any
 
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
@@ -129,6 +130,8 @@ def _import(arguments: argparse.Namespace) -> None:
         _import_system(arguments)
         return
     _check_import(arguments)
+    if arguments.name is not None and os.path.isdir(arguments.name) and not models.is_name(arguments.name):
+        raise InputError(arguments.name, "a folder; give its files by --options and --weights")
     if arguments.prefix is not None:
         print(importing.import_checkpoint(arguments.prefix, arguments.options, arguments.vocab, arguments.workdir).path)
     else:

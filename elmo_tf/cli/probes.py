@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 from elmo_tf.cli.arguments import SAVEDMODEL, add_command, natural, text_file
@@ -138,7 +139,7 @@ def _finish(results: "Results", arguments: argparse.Namespace) -> None:
 def _weights_plot(arguments: argparse.Namespace) -> None:
     from elmo_tf.probes import learned_weights
 
-    staging.check_link(arguments.output)
+    staging.check_file(arguments.output)
     mixes = learned_weights.read_all(arguments.mixes)
     learned_weights.plot(mixes, arguments.output)
     for mix in mixes:
@@ -158,7 +159,7 @@ def _projector(arguments: argparse.Namespace) -> None:
     else:
         sentences = senses.read_semcor(arguments.sentences)
     projector.write(arguments.model, projector.uses_of(sentences, arguments.word), arguments.logdir)
-    print(f"tensorboard --logdir {arguments.logdir}")
+    print(f"tensorboard --logdir {shlex.quote(arguments.logdir)}")
 
 
 def _look(arguments: argparse.Namespace) -> None:

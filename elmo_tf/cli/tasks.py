@@ -47,7 +47,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
                 several: dict[str, Any] = {}
                 if action in (evaluate, predict):
                     help_text += "; the probabilities of several are averaged"
-                    several = {"nargs": "+"}
+                    several = {"action": "extend", "nargs": "+"}
                 action.add_argument(
                     "--model", "--workdir", dest="workdir", required=True, metavar="SOURCE", help=help_text, **several
                 )

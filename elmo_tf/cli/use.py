@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from elmo_tf.sources import Source
 
 _MODEL = "a model with a softmax: english (default), a workdir of `elmo-tf train`, or an export made with --softmax"
-_TEXT = "one sentence per line, split by the model's tokenizer, or FASTA; plain, .gz, .bz2 or .xz; - for standard input"
+_TEXT = "one sentence per line, split by the model's tokenizer, or FASTA; plain or compressed; - for standard input"
 _LINES_AT_ONCE = 4096
 
 _log = logging.getLogger("elmo_tf")
@@ -180,11 +180,9 @@ def _score(arguments: argparse.Namespace) -> None:
 def _surprisal(arguments: argparse.Namespace) -> None:
     from elmo_tf import scoring
 
-    staging.check_link(arguments.output)
+    staging.check_file(arguments.output)
     if os.path.lexists(arguments.output):
         raise InputError(arguments.output, "already exists; name a new file")
-    if not os.path.isdir(folder := os.path.dirname(os.path.abspath(arguments.output))):
-        raise InputError(arguments.output, f"there is no folder {folder}")
     model = _embedder(arguments.model)
     lines = sentences.read_lines(arguments.input, model.source.tokenizer)
     if not (words := model.surprisal(lines, arguments.context)):

@@ -28,6 +28,17 @@ def check_link(path: str | os.PathLike) -> None:
             raise InputError(str(path), "a link to a path that does not exist; it is not followed")
 
 
+def check_file(path: str | os.PathLike) -> None:
+    """Raises `InputError` unless a file can be written, or replaced, at `path`."""
+    check_link(path)
+    if os.fspath(path) == "-":
+        raise InputError("-", "the name of a file is needed; standard output is not supported")
+    if os.path.isdir(path):
+        raise InputError(str(path), "this is a folder; name a file")
+    if not os.path.isdir(folder := os.path.dirname(os.path.abspath(path))):
+        raise InputError(str(path), f"there is no folder {folder}")
+
+
 def check_absent(path: str | os.PathLike) -> None:
     """Raises `InputError` unless nothing, or an empty folder that can be replaced, is at `path`."""
     check_link(path)

@@ -101,7 +101,8 @@ class MixConfig:
     def __post_init__(self) -> None:
         if not 0 <= self.penalty < np.inf:
             raise InputError("penalty", "a number that is not negative", self.penalty)
-        if self.gamma is not None and not abs(self.gamma) <= np.finfo(np.float32).max:
+        is_number = isinstance(self.gamma, int | float | np.number)
+        if self.gamma is not None and not (is_number and abs(self.gamma) <= np.finfo(np.float32).max):
             raise InputError("gamma", "None or a finite number", self.gamma)
         if not isinstance(self.mix, str):
             object.__setattr__(self, "mix", np.array(self.mix).tolist())  # JSON has no arrays

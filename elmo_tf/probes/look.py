@@ -30,7 +30,7 @@ _POSITIONS = 32  # processed at once: the probabilities of all words at each are
 
 def write(source: sources.Path, text: str | os.PathLike, word: str, output: str | os.PathLike) -> None:
     """Writes the page about the sentences of a file, one per line; see `look`. An earlier page is replaced."""
-    staging.check_link(output)
+    staging.check_file(output)
     model = sources.find(source)
     lines = list(filter(str.strip, read_lines(os.fspath(text), model.tokenizer)))
     template = importlib.resources.files("elmo_tf.probes").joinpath("look.html").read_text("utf-8")

@@ -19,6 +19,18 @@ def checked_strings(strings: tf.Tensor) -> tf.Tensor:
         return tf.identity(strings)
 
 
+def checked_batch(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Returns inputs, whose ranks are known, after checking their ranks and that all have the same number of rows."""
+    shapes = {name: _shape(values) for name, values in inputs.items()}
+    dimensions = {name: ", ".join(["batch", "max_length"][: values.shape.rank]) for name, values in inputs.items()}
+    ranks = [_assert_rank(name, shapes[name], f"[{dimensions[name]}]", inputs[name].shape.rank) for name in inputs]
+    with tf.control_dependencies(ranks):
+        sizes = tf.stack([shape[0] for shape in shapes.values()])
+    message = f"{', '.join(inputs)}: expected as many rows in each, found {{}}"
+    with tf.control_dependencies([_assert(tf.reduce_all(sizes == sizes[0]), message, sizes)]):
+        return {name: tf.identity(values) for name, values in inputs.items()}
+
+
 def checked_tokens(tokens: tf.Tensor, sequence_len: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns string `(batch, max_length)` and int32 `(batch,)` after checking that each length fits its row."""
     shape, len_shape = _shape(tokens), _shape(sequence_len)

@@ -224,11 +224,18 @@ def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
         if _names(folder):
             raise InputError(str(folder), "has files that are not of a run; choose a new folder")
         return
-    stored = _flat(json_file.read(path, dict[str, Any]))
-    for name, value in _flat(config).items():
+    stored, checksums = _flat(json_file.read(path, dict[str, Any])), "checksums."
+    if "task" not in stored:
+        raise InputError(str(folder), "has files that are not of a run; choose a new folder")
+    # The fraction first, then the data: what depends on them differs as well.
+    values = _flat(config)
+    for name in sorted(values, key=lambda name: (name != "data.fraction", not name.startswith(checksums))):
         # Files may have moved: their checksums count.
         counts = name == "data.fraction" or not name.startswith(("data.", "reading."))
-        if counts and stored.get(name) != value:
+        if counts and stored.get(name) != values[name]:
+            if name.startswith(checksums):
+                problem = f"not what the run in {folder} was started with; give the same, or choose a new folder"
+                raise InputError(name.removeprefix(checksums), problem)
             raise InputError(str(folder), f"has a run with another {name} ({stored.get(name)}); choose a new folder")
 
 

@@ -13,7 +13,7 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import contract, sample_calls, writing
+from elmo_tf.savedmodel import contract, graph_checks, sample_calls, writing
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
 from elmo_tf.tasks.layers.token_layers import WordEmbedding
 from elmo_tf.tasks.system import System
@@ -46,14 +46,18 @@ def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
     """Returns the object to save: the signatures' functions, and what they use."""
 
     def tokens(**inputs: tf.Tensor) -> Tensors:
+        inputs = graph_checks.checked_batch(inputs)
         more = {name: inputs.pop(name) for name in system.more_inputs}
         # At least one position: networks cannot compute empty sentences alone.
         missing = {name: tf.cast(tf.shape(strings)[1] == 0, tf.int32) for name, strings in inputs.items()}
         wide = {name: tf.pad(strings, [[0, 0], [0, missing[name]]]) for name, strings in inputs.items()}
         outputs = network(system.served_inputs(wide, more), training=False)
-        return system.served(system.decode(network, outputs))
+        served = system.served(system.decode(network, outputs))
+        length = tf.reduce_max([tf.shape(strings)[1] for strings in inputs.values()])
+        return served | {"tags": served["tags"][:, :length]} if "tags" in served else served
 
     def default(**inputs: tf.Tensor) -> Tensors:
+        inputs = graph_checks.checked_batch(inputs)
         given = {name: inputs[name] for name in system.more_inputs}
         # At least one position, so that a batch of empty sentences has a first token.
         texts = {

@@ -150,6 +150,8 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
         return _load_published(str(workdir), task, dataclasses.replace(DEFAULT, **reading))
     if not (folder / CONFIG).exists() and (folder / SCORES).exists():
         folder /= json_file.read(folder / SCORES, _SeveralSeeds).best
+    if not (folder / CONFIG).exists() or "task" not in json_file.read(folder / CONFIG, dict):
+        raise InputError(str(workdir), "not a workdir of elmo-tf task NAME train")
     config = json_file.read(folder / CONFIG, _Config)
     _check_task(workdir, config.task, task)
     if not (folder / SCORES).exists():

@@ -46,10 +46,10 @@ def split_texts(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
     Raises:
         InputError: about `texts`, if they are something else.
     """
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
         raise InputError("texts", "a list of texts, [text] for a single text", repr(texts))
-    if isinstance(texts, Mapping):
-        raise InputError("texts", "a list of texts", f"a {type(texts).__name__}")
+    if isinstance(texts, Mapping) or hasattr(texts, "columns"):  # which would give the names of its columns
+        raise InputError("texts", "a list of texts, or one column of a table", f"a {type(texts).__name__}")
     checked: list[bytes | list[bytes]] = []
     for text in texts:
         if isinstance(text, str | bytes):

@@ -12,6 +12,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.names import relative_names
+from elmo_tf.published import models
 from elmo_tf.records import record_folder
 from elmo_tf.text.vocabulary import Vocabulary
 from elmo_tf.training import devices
@@ -54,6 +55,9 @@ def finetune(
     Raises:
         InputError: as `train`.
     """
+    if models.is_name(source) and not is_workdir(source):
+        problem = f"a model's name; make a workdir of it: elmo-tf import {source} --workdir DIR"
+        raise InputError(str(source), problem)
     opened = open_workdir(source)
     if pathlib.Path(source).resolve() == pathlib.Path(workdir).resolve():
         raise InputError(str(workdir), "this is the folder of the source; give a new workdir")

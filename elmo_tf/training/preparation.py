@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import pathlib
+import shlex
 from collections.abc import Iterator
 
 from elmo_tf.config import Config, check_same_model
@@ -72,6 +73,6 @@ def describe(workdir: Workdir, state: TrainState, checkpointing: Checkpointing, 
         f"training: step {state.step:,} to {last_step:,}, {state.steps_per_epoch:,.1f} steps per epoch, "
         f"{trainer.batch_size:,} x {trainer.config.unroll_steps} tokens per step",
         f"checkpoints: {checkpointing.num_bytes / 1e6:,.1f} MB each, and as much memory while one is written",
-        f"TensorBoard: tensorboard --logdir {workdir.logs}",
+        f"TensorBoard: tensorboard --logdir {shlex.quote(str(workdir.logs))}",
     ):
         _log.info("%s", line)

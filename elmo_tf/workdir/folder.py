@@ -15,6 +15,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -76,9 +77,12 @@ class Workdir:
         needed = self.config.model.char_cnn.max_chars_per_token
         for records in filter(None, texts):
             if self.vocabulary.sha256() != records.vocabulary.sha256():
+                # A new workdir will get the vocabulary of the first text.
+                folders = (self.path, *(text.path for text in texts if text))
+                folder = next(path for path in folders if path.exists())
                 problem = (
                     f"these records have another vocabulary, of {len(records.vocabulary):,} words; the model has "
-                    f"{len(self.vocabulary):,}: use elmo-tf preprocess --vocab {self.path / VOCABULARY_FILE}"
+                    f"{len(self.vocabulary):,}: use elmo-tf preprocess --vocab {shlex.quote(f'{folder}/vocab.txt')}"
                 )
                 raise InputError(str(records.path), problem)
             if records.info.max_chars_per_token < needed:

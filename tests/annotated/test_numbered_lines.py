@@ -26,10 +26,13 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     (tmp_path / "latin1").write_bytes("a O\nna\u00efve O\n".encode("latin-1"))
     (tmp_path / "cut.xz").write_bytes(lzma.compress(b"a O\n" * 99)[:40])
     (tmp_path / "damaged.gz").write_bytes(packed)
+    (tmp_path / "utf16").write_bytes("a O\n".encode("utf-16"))
     messages = {"missing": "no such file$", "cut.xz": "cannot be read ", "damaged.gz": "cannot be read "}
     for name, message in messages.items():
         assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / name, message)
     assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / "latin1", "not UTF-8 ", line=2)
+    message = "UTF-16, not UTF-8; convert it by: iconv -f utf-16 "
+    assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / "utf16", message, line=1)
 
 
 def test_archives_of_several_files_are_refused_with_what_to_do(tmp_path):

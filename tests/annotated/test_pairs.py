@@ -83,6 +83,9 @@ def test_pairs_alone_need_no_label(tmp_path):
     path = write(tmp_path, "a b\tc\n")
     assert pairs.read_pairs(path, labelled=False) == [Pair(["a", "b"], ["c"])]
     assert_refused(pairs.read_pairs, path, "a label, a premise and a hypothesis between tabs, found ", line=1)
+    alone = write(tmp_path, "a b\n")
+    message = "expected a premise and a hypothesis between tabs, found "
+    assert_refused(lambda path: pairs.read_pairs(path, labelled=False), alone, message, line=1)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,12 @@ import sys
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from elmo_tf.annotated import squad
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import verification
+from elmo_tf.tasks import serving
 from elmo_tf.tasks.trained import Trained
 from tests.helpers import MICRO, slow
 from tests.tasks.small import built, recipe_of
@@ -136,6 +138,32 @@ def test_tensorflow_alone_answers_as_predict_does(task, tmp_path, monkeypatch):
                 assert value == (pytest.approx(wanted[name], abs=1e-4) if "prob" in name else wanted[name])
     # The exported tokens are those that sentences were split into.
     assert all(response["tokens"] == padded(SENTENCES) for response in responses[: len(asked)] if "tokens" in response)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """The loaded signatures of an entailment system."""
+    system, network, _ = built("entailment")
+    path = str(tmp_path_factory.mktemp("exported"))
+    root = serving._root(system, network)
+    tf.saved_model.save(root, path, {name: getattr(root, name) for name in ("default", "tokens")})
+    yield tf.saved_model.load(path).signatures
+
+
+def test_a_batch_without_sentences_or_tokens_has_outputs_of_its_shape():
+    system, network, _ = built("ner")
+    root = serving._root(system, network)
+    assert root.default(strings=tf.zeros(0, tf.string))["tags"].shape[0] == 0
+    for shape in ((0, 0), (2, 0), (0, 3)):
+        assert root.tokens(tokens=tf.fill(shape, ""))["tags"].shape == shape
+
+
+def test_inputs_of_another_shape_are_named(pairs):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"hypothesis: expected shape \[batch\], found \[\]"):
+        pairs["default"](premise=tf.constant(["a"]), hypothesis=tf.constant("a"))
+    message = r"hypothesis, premise: expected as many rows in each, found \[1 2\]"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        pairs["tokens"](premise=tf.constant([["a"], ["b"]]), hypothesis=tf.constant([["a"]]))
 
 
 def test_what_tensorflow_alone_cannot_run_is_refused_and_nothing_is_left(tmp_path):

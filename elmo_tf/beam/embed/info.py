@@ -12,6 +12,8 @@ from elmo_tf.beam.embed.embed_task import Settings
 from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder, vector_files
 
+_MOST_INPUTS = 10  # in the final report
+
 
 def describe(
     config: EmbedConfig, settings: Settings, numbered: numbering.Numbered, sizes: dict[int, int], sha256: str
@@ -61,8 +63,11 @@ def summary(about: dict[str, Any], output: str, seconds: float) -> str:
         ("tokens", f"{about['tokens']:,}"),
         ("per line" if pool else "per token", f"{pool or ''} {layers}: {shape}, {about['dtype']}".lstrip()),
     ]
-    if len(about["inputs"]) > 1:
-        rows += [("from line", f"{source['first_line']:,}: {source['name']}") for source in about["inputs"][:10]]
+    inputs = about["inputs"]
+    if len(inputs) > 1:
+        rows += [("from line", f"{source['first_line']:,}: {source['name']}") for source in inputs[:_MOST_INPUTS]]
+    if len(inputs) > _MOST_INPUTS:
+        rows.append(("", f"and {len(inputs) - _MOST_INPUTS:,} more files"))
     return "\n".join(
         [
             *report.table(rows),

@@ -135,10 +135,11 @@ class Spelling(Tracked, TokenLayer):
     def vectors_of(self, tokens: tf.Tensor) -> tf.Tensor:
         with tf.device("CPU"):
             distinct, indices = tf.unique(tf.reshape(tokens, (-1,)))
+        distinct = tf.concat([distinct, [""]], 0)  # TensorFlow's convolution of no token has another shape
         ids = in_graph.encode_tokens(distinct[None], tf.size(distinct)[None])[0]
         real = ids != char_ids_lib.PAD
-        # Only as many positions as the longest token needs. There may be no token.
-        longest = tf.maximum(tf.reduce_max(tf.reduce_sum(tf.cast(real, tf.int32), 1)), 1)
+        # Only as many positions as the longest token needs.
+        longest = tf.reduce_max(tf.reduce_sum(tf.cast(real, tf.int32), 1))
         ids, real = ids[:, :longest], tf.cast(real[:, :longest], self.compute_dtype)[..., None]
         characters = tf.gather(self.characters, ids) * real
         features = tf.concat([tf.nn.conv1d(characters, kernel, 1, "SAME") for kernel in self.kernels], -1) + self.bias

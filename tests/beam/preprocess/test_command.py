@@ -56,6 +56,11 @@ def test_records_hold_ids_and_the_beginnings_of_words_as_tensorflow_reads_them(c
     assert helpers.sentences_of(record_folder.open_folder(folder)) == [([0, 3, 6, 5, 3, 4, 1], words)]
 
 
+def test_an_option_for_several_files_may_be_repeated():
+    options = ["--input", "a", "b", "--output", "out", "--input", "c"]
+    assert jobs.parsed("preprocess", options)["input"] == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize(("kind", "num_shards"), [slow("plain", 11), ("gzip", 5), slow("mixed", 1), ("mixed", 11)])
 def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, kind, num_shards):
     monkeypatch.setattr("elmo_tf.corpus.reading.BLOCK_BYTES", 256)
