@@ -99,6 +99,8 @@ def bfloat16_cpu(monkeypatch, tmp_path) -> pathlib.Path:
     description = tmp_path / "cpuinfo"
     description.write_text("flags : avx2 avx512_bf16\n")
     monkeypatch.setattr(operations, "_CPU", description)
+    for name in operations._MAX_ISA:
+        monkeypatch.delenv(name, raising=False)
     return description
 
 

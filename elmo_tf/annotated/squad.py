@@ -7,7 +7,6 @@ import json
 import logging
 import os
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
@@ -33,7 +32,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 class _Question(msgspec.Struct, frozen=True):
     question: str
-    id: str | None
+    id: str | int | None
     answers: list[Answer] = []
     is_impossible: bool = False
 
@@ -64,7 +63,7 @@ class _Row(msgspec.Struct, frozen=True):
     question: str
     context: str | None = None
     paragraph: str | None = None  # another name for the context
-    id: Any = None
+    id: str | int | None = None
     answers: _Answers | None = None
 
 
@@ -147,7 +146,8 @@ def _questions(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
     for context, row, location in _rows(path):
         # Questions about a paragraph share its words.
         paragraph = paragraph if paragraph.text == context else paragraph_of(context, reading.tokenizer)
-        question = question_of(paragraph, row.question, row.id, tuple(row.answers), reading.tokenizer)
+        name = None if row.id is None else str(row.id)
+        question = question_of(paragraph, row.question, name, tuple(row.answers), reading.tokenizer)
         for part, words in (("paragraph", paragraph.words), ("question", question.tokens)):
             if not words:
                 raise InputError(location, f"the {part} has no words")
@@ -159,6 +159,8 @@ def _rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
     """Yields the context of each question, the question, and where it is, for errors."""
     content = "" if named_rows.is_parquet(path) else "\n".join(line.text for line in numbered_lines.lines(path))
     if not named_rows.is_parquet(path) and not _has_rows(content):
+        if not content.strip():
+            return
         for article in json_file.parse(content, _File, str(path)).data:
             for paragraph in article.paragraphs:
                 for question in paragraph.qas:
@@ -170,9 +172,11 @@ def _rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
         context = row.paragraph if row.context is None else row.context
         if context is None:
             raise line.wrong("a JSON object with context and question")
-        answers = [] if row.answers is None else list(map(Answer, row.answers.text, row.answers.answer_start))
-        name = None if row.id is None else str(row.id)
-        yield context, _Question(row.question, name, answers, is_impossible=row.answers is not None), line.location
+        lists = row.answers or _Answers([], [])
+        if len(lists.text) != len(lists.answer_start):
+            raise line.wrong("answers with as many of text as of answer_start")
+        answers = list(map(Answer, lists.text, lists.answer_start))
+        yield context, _Question(row.question, row.id, answers, is_impossible=row.answers is not None), line.location
 
 
 def _has_rows(content: str) -> bool:

@@ -199,7 +199,12 @@ class WriteRecords(beam.PTransform):
 
 @beam.typehints.no_annotations
 def _to_bytes(words: Iterable[str | bytes]) -> list[bytes]:
-    return [to_bytes(word, "sentences") for word in words]
+    if isinstance(words, str | bytes):
+        raise InputError("sentences", "lists of tokens", repr(words))
+    tokens = [to_bytes(word, "sentences") for word in words]
+    if b" ".join(tokens).split() != tokens:
+        raise InputError("sentences", "tokens that are not empty and have no white space", repr(words))
+    return tokens
 
 
 @beam.typehints.no_annotations

@@ -37,6 +37,8 @@ def check_file(path: str | os.PathLike) -> None:
         raise InputError(str(path), "this is a folder; name a file")
     if not os.path.isdir(folder := os.path.dirname(os.path.abspath(path))):
         raise InputError(str(path), f"there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise InputError(str(path), f"the folder {folder} cannot be written to")
 
 
 def check_absent(path: str | os.PathLike) -> None:
@@ -100,8 +102,10 @@ def write_file(path: str | os.PathLike, content: bytes) -> None:
             file.write(content)
         sync(staged)
         os.replace(staged, target)
-    except BaseException:
+    except BaseException as error:
         staged.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:  # about the hidden file, or none
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     sync(target.parent)
 

@@ -1,5 +1,6 @@
 """The operations that layers share: products in a chosen precision, one step of an LSTM's cell."""
 
+import os
 import pathlib
 import re
 from typing import NamedTuple
@@ -11,6 +12,9 @@ from elmo_tf.errors import InputError
 FORGET_BIAS = 1.0  # added to the forget gate at run time; stored files do not have it
 _CPU = pathlib.Path("/proc/cpuinfo")
 _BFLOAT16 = r"\b(avx512_bf16|amx_bf16|bf16)\b"  # a flag of x86 and ARM CPUs that multiply bfloat16 matrices
+# Variables that limit the instructions which oneDNN uses, and their values without bfloat16 products.
+_MAX_ISA = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
+_ISA_WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
 
 
 def matmul(left: tf.Tensor, right: tf.Tensor, dtype: str | tf.DType, **transposes: bool) -> tf.Tensor:
@@ -20,7 +24,12 @@ def matmul(left: tf.Tensor, right: tf.Tensor, dtype: str | tf.DType, **transpose
 
 
 def cpu_has_bfloat16() -> bool:
-    """Whether the CPU has instructions for bfloat16 products; False where Linux does not describe it."""
+    """Whether the CPU has instructions for bfloat16 products, and the environment does not forbid oneDNN to use them.
+
+    False where Linux does not describe the CPU.
+    """
+    if any(os.environ.get(name, "").upper() in _ISA_WITHOUT_BFLOAT16 for name in _MAX_ISA):
+        return False
     try:
         return re.search(_BFLOAT16, _CPU.read_text()) is not None
     except OSError:

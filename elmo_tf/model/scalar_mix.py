@@ -50,6 +50,8 @@ class ScalarMix(keras.layers.Layer):
         super().__init__(**kwargs)
         self.num_layers = num_layers
         self.fixed_parameters = None if scalar_parameters is None else [float(number) for number in scalar_parameters]
+        if self.fixed_parameters is not None and len(self.fixed_parameters) != num_layers:
+            raise InputError("scalar_parameters", f"{num_layers} numbers, one per layer", self.fixed_parameters)
         self.penalty = penalty
         self.layer_norm = layer_norm
         self.fixed_gamma = gamma

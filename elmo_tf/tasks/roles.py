@@ -134,6 +134,10 @@ class Task(Tagger):
         return {"tokens": example.tokens, "predicate": example.predicate} | super().to_json(example, prediction)
 
     def served_inputs(self, tokens: dict[str, tf.Tensor], more: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        is_predicate = tf.range(tf.shape(tokens["tokens"])[1]) == more["predicate"][:, None]
+        index, lengths = more["predicate"], tf.reduce_sum(tf.cast(tokens["tokens"] != "", tf.int32), 1)
+        is_inside = tf.reduce_all((index >= 0) & (index < tf.maximum(lengths, 1)))
+        message = "predicate: expected the index of a token of each sentence, counted from 0, found"
+        with tf.control_dependencies([tf.debugging.Assert(is_inside, [message, index])]):
+            is_predicate = tf.range(tf.shape(tokens["tokens"])[1]) == tf.identity(index)[:, None]
         feature = tf.where(is_predicate, _PREDICATE, tf.where(tokens["tokens"] == "", _NO_TOKEN, _TOKEN))
         return tokens | {"predicate": feature}

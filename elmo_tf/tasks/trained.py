@@ -5,7 +5,7 @@ import json
 import logging
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import h5py
@@ -80,6 +80,8 @@ class Trained:
         Raises:
             InputError: if a sentence is something else, or has no token.
         """
+        if isinstance(sentences, str | bytes) or not isinstance(sentences, Iterable):
+            raise InputError("sentences", "a list of sentences, [sentence] for a single one", repr(sentences))
         if tokenizer is None:
             return self.predict_examples([self.system.example_of(sentence) for sentence in sentences])
         if tokenizer not in tokenizers.TOKENIZERS or self.system.name not in RAW_TEXT:
@@ -150,6 +152,8 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
         return _load_published(str(workdir), task, dataclasses.replace(DEFAULT, **reading))
     if not (folder / CONFIG).exists() and (folder / SCORES).exists():
         folder /= json_file.read(folder / SCORES, _SeveralSeeds).best
+    if any(folder.glob(f"seed_*/{CONFIG}")):
+        raise InputError(str(workdir), "its training has not ended")
     if not (folder / CONFIG).exists() or "task" not in json_file.read(folder / CONFIG, dict):
         raise InputError(str(workdir), "not a workdir of elmo-tf task NAME train")
     config = json_file.read(folder / CONFIG, _Config)

@@ -130,6 +130,7 @@ def test_rows_of_hugging_face_have_lists_of_answers(tmp_path, name):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("\n", "it has no question with an answer"),
         ("{", "not JSON: "),
         ("[" * 100_000, "not JSON: brackets are nested too deeply"),
         ('{"version": "1.1"}', "no key data"),
@@ -158,6 +159,10 @@ def test_a_question_that_lacks_something_is_named(tmp_path):
         ("no", "not JSON: "),
         ('{"question": "a"}', "a JSON object with context and question, found "),
         ('{"context": "a", "question": " "}', "the question has no words"),
+        (
+            '{"context": "a", "question": "b", "answers": {"text": ["a"], "answer_start": []}}',
+            "answers with as many of text as of answer_start, found ",
+        ),
     ],
 )
 def test_a_line_without_paragraph_or_question_is_refused(tmp_path, line, message):

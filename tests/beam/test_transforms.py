@@ -8,7 +8,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
-from elmo_tf.beam import CountWords, ReadSentences, WriteRecords
+from elmo_tf.beam import CountWords, ReadSentences, WriteRecords, transforms
 from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
 from elmo_tf.errors import InputError
 from elmo_tf.records import record_folder
@@ -87,5 +87,12 @@ def test_what_cannot_be_used_is_refused_where_it_enters(tmp_path):
         WriteRecords(f"{tmp_path}/new", words, num_shards=0)
     with pytest.raises(InputError, match=r"^tokenizer: expected one of "):
         ReadSentences("x", tokenizer="words")
+    for sentence, message in (
+        ("a b", "lists of tokens, found 'a b'"),
+        (["", "a"], "tokens that are not empty and have no white space, found "),
+        (["a b"], "tokens that are not empty and have no white space, found "),
+    ):
+        with pytest.raises(InputError, match=f"^sentences: expected {message}"):
+            transforms._to_bytes(sentence)
     with pytest.raises(InputError, match=r"/none: no such file$"):
         _ = beam.Pipeline(runner="FnApiRunner") | ReadSentences(f"{tmp_path}/none")

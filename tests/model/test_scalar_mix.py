@@ -47,6 +47,11 @@ def test_fixed_parameters_hold_inside_a_users_layer_and_a_subclassed_model():
         np.testing.assert_allclose(model(LAYERS), LAYERS[:, 1], **checks.FEW)
 
 
+def test_parameters_of_another_number_of_layers_are_refused():
+    with pytest.raises(InputError, match=r"^scalar_parameters: expected 3 numbers, one per layer, found \[1.0\]$"):
+        ScalarMix(3, [1])
+
+
 def test_a_fixed_gamma_scales_the_mix_and_is_not_trained():
     layer = ScalarMix(3, gamma=2.0)
     np.testing.assert_allclose(layer(LAYERS), 2 * LAYERS.mean(1), **checks.TOLERANCE)

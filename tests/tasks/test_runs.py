@@ -176,6 +176,7 @@ def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
         (lambda: train(data, tmp_path / "mine", seeds=2), several),
         (lambda: trained.load(folder, "ner"), "has a system for toy, not for ner"),
         (lambda: tasks.load(tmp_path), "not a workdir of elmo-tf task NAME train"),
+        (lambda: tasks.load(folder).predict("good film"), "sentences: expected a list of sentences, .*"),
     ):
         with pytest.raises(InputError, match=f"^(/.*: )?{message}$"):
             call()

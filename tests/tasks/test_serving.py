@@ -158,6 +158,14 @@ def test_a_batch_without_sentences_or_tokens_has_outputs_of_its_shape():
         assert root.tokens(tokens=tf.fill(shape, ""))["tags"].shape == shape
 
 
+@pytest.mark.parametrize("predicate", [[-1, 0], [0, 2]])
+def test_a_predicate_outside_its_sentence_is_refused(predicate):
+    system, network, _ = built("roles")
+    tokens = tf.constant([["a", "b", "c"], ["a", "b", ""]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="predicate: expected the index of a token "):
+        serving._root(system, network).tokens(tokens=tokens, predicate=tf.constant(predicate))
+
+
 def test_inputs_of_another_shape_are_named(pairs):
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"hypothesis: expected shape \[batch\], found \[\]"):
         pairs["default"](premise=tf.constant(["a"]), hypothesis=tf.constant("a"))

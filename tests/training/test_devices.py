@@ -71,6 +71,19 @@ def test_on_a_cpu_its_flags_decide(bfloat16_cpu, caplog, flags, expected):
     assert chosen(caplog) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "limit", "expected"),
+    [
+        ("ONEDNN_MAX_CPU_ISA", "avx2", "float32"),
+        ("DNNL_MAX_CPU_ISA", "AVX512_CORE", "float32"),
+        ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16", "bfloat16"),
+    ],
+)
+def test_a_limit_of_the_instructions_that_onednn_uses_counts(bfloat16_cpu, monkeypatch, caplog, name, limit, expected):
+    monkeypatch.setenv(name, limit)
+    assert chosen(caplog) == expected
+
+
 def test_on_an_unknown_cpu_it_is_float32(monkeypatch, caplog, tmp_path):
     monkeypatch.setattr(operations, "_CPU", tmp_path / "none")
     assert chosen(caplog) == "float32"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from elmo_tf.annotated import tag_schemes
@@ -48,8 +49,8 @@ class CRF(keras.layers.Layer):
 
     def __init__(self, labels: int | Sequence[str], boundaries: bool = True, initializer: str = "zeros", **kwargs: Any):
         super().__init__(autocast=False, **kwargs)
-        self.labels = labels if isinstance(labels, int) else list(labels)
-        self.num_labels = labels if isinstance(labels, int) else len(labels)
+        self.labels = int(labels) if isinstance(labels, int | np.integer) else list(labels)
+        self.num_labels = self.labels if isinstance(self.labels, int) else len(self.labels)
         if self.num_labels < 1 or isinstance(labels, str):
             raise InputError("labels", "at least one label, or their number", repr(labels))
         self.boundaries = boundaries
@@ -109,6 +110,7 @@ class CRF(keras.layers.Layer):
         Returns:
             float32 `(batch,)`; 0 for a row of padding alone, also where `time` is 0.
         """
+        self._build_once(scores)
         scores, labels = _at_least_one_step(scores), _at_least_one_step(labels, -1)
         # Sums over paths are too long for half precision.
         scores = tf.cast(scores, self.transitions.dtype)
@@ -121,12 +123,14 @@ class CRF(keras.layers.Layer):
         Args:
             scores, mask: as for `decode`.
         """
-        scores = tf.cast(scores, self.transitions.dtype)
-        real = tf.ones(tf.shape(scores)[:2], scores.dtype) if mask is None else tf.cast(mask, scores.dtype)
+        self._build_once(scores)
+        length, padded = tf.shape(scores)[1], tf.cast(_at_least_one_step(scores), self.transitions.dtype)
+        mask = tf.ones(tf.shape(scores)[:2], tf.bool) if mask is None else mask
+        real = tf.cast(_at_least_one_step(mask, False), padded.dtype)
         with tf.GradientTape() as tape:
-            tape.watch(scores)
-            log_sum = self._log_sum_of_paths(scores, real)
-        return tape.gradient(log_sum, scores)
+            tape.watch(padded)
+            log_sum = self._log_sum_of_paths(padded, real)
+        return tape.gradient(log_sum, padded)[:, :length]
 
     def decode(self, scores: tf.Tensor, mask: tf.Tensor | None = None, allowed: Sequence | None = None) -> tf.Tensor:
         """Returns the best labels of each row by Viterbi's algorithm, int32 `(batch, time)`, -1 at padding.
@@ -137,6 +141,7 @@ class CRF(keras.layers.Layer):
             allowed: bool `(labels,)`, `(from, to)` and `(labels,)`, which labels may begin, follow each other and end;
                 None: what the scheme of the layer's labels allows.
         """
+        self._build_once(scores)
         weights = [tf.cast(weight, tf.float64) for weight in (self.begin, self.transitions, self.end)]
         allowed = allowed or self._allowed
         if allowed is not None:
@@ -144,6 +149,11 @@ class CRF(keras.layers.Layer):
         mask = tf.ones(tf.shape(scores)[:2], tf.bool) if mask is None else mask
         best = viterbi(_at_least_one_step(scores), _at_least_one_step(mask, False), *weights)
         return best[:, : tf.shape(scores)[1]]
+
+    def _build_once(self, scores: tf.Tensor) -> None:
+        """Makes the weights, if the layer was not called before."""
+        if not self.built:
+            self.build(scores.shape)
 
     def _path_score(self, scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         labels = tf.maximum(labels, 0)
@@ -211,6 +221,7 @@ class CRFLoss(keras.losses.Loss):
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         crf, labels = _crf_and_labels(y_true, y_pred)
+        _check_weights(sample_weight)
         if crf is None:
             losses = tf.reduce_sum(y_pred, (1, 2)) * tf.cast(labels[:, 0], y_pred.dtype)
         else:
@@ -230,10 +241,18 @@ class CRFAccuracy(keras.metrics.Mean):
         if crf is None:
             return
         weights = tf.cast(labels >= 0, self.dtype)
+        _check_weights(sample_weight)
         if sample_weight is not None:
             weights *= tf.cast(tf.reshape(sample_weight, (-1, 1)), self.dtype)
         right = tf.cast(crf.decode(y_pred, labels >= 0) == labels, self.dtype)
         super().update_state(tf.reshape(right, (-1,)), tf.reshape(weights, (-1,)))
+
+
+def _check_weights(sample_weight: Any) -> None:
+    """Raises `InputError` for a weight per token, which Keras would broadcast with the losses of the rows."""
+    shape = tuple(getattr(sample_weight, "shape", ()))
+    if len(shape) > 1 and shape[1:] != (1,):
+        raise InputError("sample_weight", "one number per sentence, (batch,)", shape)
 
 
 def _crf_and_labels(y_true: tf.Tensor, y_pred: tf.Tensor) -> tuple[CRF | None, tf.Tensor]:

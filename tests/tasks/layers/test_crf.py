@@ -98,6 +98,14 @@ def test_a_batch_whose_longest_row_is_empty_decodes_to_nothing_and_has_likelihoo
     assert layer.decode(tf.zeros((2, 0, 3))).shape == (2, 0)
     assert layer.decode(tf.zeros((2, 0, 3)), tf.zeros((2, 0), tf.bool)).dtype == tf.int32
     np.testing.assert_array_equal(layer.log_likelihood(tf.zeros((2, 0, 3)), tf.zeros((2, 0), tf.int32)), [0, 0])
+    assert layer.marginals(tf.zeros((2, 0, 3))).shape == (2, 0, 3)
+
+
+def test_scores_alone_need_no_call_of_the_layer():
+    scores, labels = tf.zeros((1, 2, 3)), tf.zeros((1, 2), tf.int32)
+    np.testing.assert_allclose(CRF(np.int64(3)).log_likelihood(scores, labels), [-2 * np.log(3)], rtol=1e-6)
+    np.testing.assert_allclose(CRF(3).marginals(scores), np.full((1, 2, 3), 1 / 3), rtol=1e-6)
+    assert CRF(3).decode(scores).shape == (1, 2)
 
 
 def test_labels_of_iob1_are_decoded_freely_with_a_warning(caplog):
@@ -215,5 +223,9 @@ def test_wrong_use_is_named():
     unlike.compile("sgd", crf.loss)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"y_pred: expected the output of an elmo_tf\.CRF"):
         unlike.fit(WORDS, TARGETS, verbose=0)
+    weights = r"sample_weight: expected one number per sentence, \(batch,\), found \(4, 4\)$"
+    for call in (crf.loss, crf.accuracy):
+        with pytest.raises(InputError, match=weights):
+            call(TARGETS, model(WORDS), sample_weight=np.ones((4, 4)))
     with pytest.raises(InputError, match=r"y_true: expected integers \(batch, time\), found .* \(4, 4, 3\)"):
         crf.loss(tf.zeros((4, 4, 3)), model(WORDS))
