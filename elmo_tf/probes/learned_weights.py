@@ -81,7 +81,6 @@ def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
     for (row, column), value in np.ndenumerate(values):
         axes.text(column, row, f"{value:.2f}", ha="center", va="center", color="white" if value > 0.6 else "black")
     figure.colorbar(image, ax=axes, label="weight after the softmax")
-    pathlib.Path(output).parent.mkdir(parents=True, exist_ok=True)
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=150)
     staging.write_file(output, picture.getvalue())

@@ -220,7 +220,7 @@ def test_weights_plot_reads_every_mix_of_saved_models(tmp_path, capsys):
     two.mixes[1].gamma.assign(2.5)
     saved(tmp_path / "ner.keras", two)
     saved(tmp_path / "one.keras", fixed)
-    picture = tmp_path / "new" / "weights.png"
+    picture = tmp_path / "weights.png"
     command = ["weights-plot", "--model", str(tmp_path / "ner.keras"), "--model", str(tmp_path / "one.keras")]
     assert cli.main([*command, "--output", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
