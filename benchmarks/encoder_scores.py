@@ -105,12 +105,12 @@ def predicted_tags(encode: Encode, parts: Sequence[Sequence[Tagged]]) -> Iterato
         yield test, pos.classify(*(vectors[:, number].astype(np.float32) for vectors in layers), train)
 
 
-def entity_f1(sentences: Sequence[Tagged], predicted_tags: Sequence[str]) -> float:
+def entity_f1(sentences: Sequence[Tagged], all_tags: Sequence[str]) -> float:
     """Returns the F1 of the entities in IOB2 tags; an `I-` that continues nothing begins an entity."""
     num_right = num_spans = start = 0
     for sentence in sentences:
         end = start + len(sentence.labels)
-        gold, predicted = (set(tag_schemes.spans(list(tags))) for tags in (sentence.labels, predicted_tags[start:end]))
+        gold, predicted = (set(tag_schemes.spans(list(tags))) for tags in (sentence.labels, all_tags[start:end]))
         num_right, num_spans, start = num_right + len(gold & predicted), num_spans + len(gold) + len(predicted), end
     return 2 * num_right / num_spans
 

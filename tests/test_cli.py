@@ -139,7 +139,7 @@ WRONG = [
         "verify --model englis",
         r"(--model|englis): no model at this path or of this name; did you mean english\? \(expected a folder",
     ),
-    ("import w --workdir new/w", "(NAME|w): a folder; give its files by --options and --weights$"),
+    ("import w --workdir new/w", "w: a folder; give its files by --options and --weights$"),
     ("import small", "NAME: it goes with --output, --workdir or both; given: none of them$"),
     ("import small --vocab a --workdir new/w", "NAME: it goes with --output, .*; given: --vocab, --workdir$"),
     ("import --weights text.txt --output new/model", "--weights: it goes with --options, .*; given: --output$"),

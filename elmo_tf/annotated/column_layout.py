@@ -68,7 +68,9 @@ def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Read
     names = [] if header is None else header.fields
     given = {name: _index(path, getattr(reading, f"{name}_column"), names) for name in ("token", "tag")}
     if given["token"] is not None and not -width <= given["token"] < width:
-        raise InputError(str(path), f"there is no column {given['token']}, counted from 0: the lines have {width}")
+        raise InputError(
+            str(path), f"no column {given['token']} for --token-column: the lines have {width}, counted from 0"
+        )
     is_indexed = has_indices(blocks)
     first = int(is_indexed)
     tag = _tag_column(path, rows, width, first) if given["tag"] is None else given["tag"]

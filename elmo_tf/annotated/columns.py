@@ -60,9 +60,6 @@ def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: 
         lines = numbered_lines.filled_lines(path)
         sentences = [[(line, token, "") for token in reading.split(line.text)] for line in lines]
     odd.report()
-    if labelled and reading.labels:
-        for line, _, tag in itertools.chain.from_iterable(sentences):
-            named_rows.named_label(line, tag, reading.labels)
     sentences = list(filter(None, sentences))
     tagged = _in_iob2(sentences) if labelled else [Tagged([form for _, form, _ in rows]) for rows in sentences]
     return numbered_lines.require_some(tagged, path, "sentence")

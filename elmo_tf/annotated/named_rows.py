@@ -65,19 +65,13 @@ def label(
     text = "" if stored is None else str(stored).strip()
     if not text or text in unknown:
         return None
-    return named_label(line, text, labels)
+    return named_label(line, text, labels) if text.isdecimal() else text
 
 
 def named_label(line: Line, number: str | int, labels: Sequence[str]) -> str:
-    """Returns the name of a label that a file has as a number, or a label that is one of `labels`, or any without them.
-
-    Raises:
-        InputError: naming the line, if there are `labels` and it is none of them.
-    """
-    if not labels or number in labels:
+    """Returns the name of a label that a file has as a number; the number itself if there are no names."""
+    if not labels:
         return str(number)
-    if isinstance(number, str) and not number.isdecimal():
-        raise line.wrong("a label's number, or one of --labels", number)
     if not 0 <= int(number) < len(labels):
         raise InputError(line.location, f"label {number} has no name: --labels gives {len(labels)}, counted from 0")
     return labels[int(number)]

@@ -203,7 +203,7 @@ def _to_bytes(words: Iterable[str | bytes]) -> list[bytes]:
         raise InputError("sentences", "lists of tokens", repr(words))
     tokens = [to_bytes(word, "sentences") for word in words]
     if b" ".join(tokens).split() != tokens:
-        raise InputError("sentences", "tokens that are not empty and have no white space", repr(words))
+        raise InputError("sentences", "tokens that are not empty and have no white space", repr(tokens))
     return tokens
 
 

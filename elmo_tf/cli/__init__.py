@@ -122,6 +122,7 @@ def _stdout_is_closed() -> bool:
 
 
 def _parser() -> Parser:
+    # Inside `main`'s `try`: Ctrl-C while they are imported prints no traceback.
     from elmo_tf.cli import corpus, models, probes, tasks, training, use
 
     parser = Parser(prog="elmo-tf", description="ELMo: from a text corpus to a SavedModel.")

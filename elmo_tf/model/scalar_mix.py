@@ -103,9 +103,13 @@ class MixConfig:
     def __post_init__(self) -> None:
         if not 0 <= self.penalty < np.inf:
             raise InputError("penalty", "a number that is not negative", self.penalty)
-        is_number = isinstance(self.gamma, int | float | np.number)
-        if self.gamma is not None and not (is_number and abs(self.gamma) <= np.finfo(np.float32).max):
-            raise InputError("gamma", "None or a finite number", self.gamma)
+        if self.gamma is not None:
+            try:
+                object.__setattr__(self, "gamma", float(self.gamma))
+            except (TypeError, ValueError):
+                raise InputError("gamma", "None or a finite number", repr(self.gamma)) from None
+            if not abs(self.gamma) <= np.finfo(np.float32).max:
+                raise InputError("gamma", "None or a finite number", self.gamma)
         if not isinstance(self.mix, str):
             object.__setattr__(self, "mix", np.array(self.mix).tolist())  # JSON has no arrays
 

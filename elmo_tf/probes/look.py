@@ -148,7 +148,7 @@ def _predictions(softmax: Softmax, outputs: np.ndarray, ids: np.ndarray) -> tupl
     size, special = len(softmax.vocabulary), len(SPECIAL_TOKENS)
     rows = log_softmax(outputs.reshape(-1, outputs.shape[-1]), softmax.kernel, softmax.bias)
     directions = rows.reshape(2, -1, size)
-    both = scoring.from_both_sides(directions)
+    both = scoring.from_both_sides(directions).astype(np.float32)
     both[:, [BEGIN_ID, END_ID]] = -np.inf  # never inside a sentence
     both -= both.max(-1, keepdims=True)
     both -= np.log(np.exp(both).sum(-1, keepdims=True))

@@ -79,10 +79,11 @@ class Workdir:
             if self.vocabulary.sha256() != records.vocabulary.sha256():
                 # A new workdir will get the vocabulary of the first text.
                 folders = (self.path, *(text.path for text in texts if text))
-                folder = next(path for path in folders if path.exists())
+                files = [folder / VOCABULARY_FILE for folder in folders]
+                vocabulary = next(file for file in files if file.exists())
                 problem = (
                     f"these records have another vocabulary, of {len(records.vocabulary):,} words; the model has "
-                    f"{len(self.vocabulary):,}: use elmo-tf preprocess --vocab {shlex.quote(f'{folder}/vocab.txt')}"
+                    f"{len(self.vocabulary):,}: use elmo-tf preprocess --vocab {shlex.quote(str(vocabulary))}"
                 )
                 raise InputError(str(records.path), problem)
             if records.info.max_chars_per_token < needed:

@@ -57,11 +57,3 @@ def test_parquet_has_the_same_rows(tmp_path):
 def test_a_row_without_tokens_or_tags_is_named(tmp_path, row, message):
     path = write(tmp_path, json.dumps(ROWS[0] | {"ner_tags": ["O"] * 3}) + "\n" + json.dumps(row))
     assert_refused(columns.read_columns, path, message, line=2)
-
-
-@pytest.mark.parametrize("content", ['{"tokens": ["Ana"], "ner_tags": ["B-PER"]}', "Ana B-PER"])
-def test_tags_that_are_names_have_to_be_those_of_labels(tmp_path, content):
-    path = write(tmp_path, content)
-    assert columns.read_columns(path, Reading(labels=("O", "B-PER")))[0].labels == ["B-PER"]
-    message = "a label's number, or one of --labels, found 'B-PER'"
-    assert_refused(lambda path: columns.read_columns(path, Reading(labels=("O", "B-LOC"))), path, message, line=1)

@@ -147,7 +147,7 @@ def pairs(tmp_path_factory):
     path = str(tmp_path_factory.mktemp("exported"))
     root = serving._root(system, network)
     tf.saved_model.save(root, path, {name: getattr(root, name) for name in ("default", "tokens")})
-    yield tf.saved_model.load(path).signatures
+    return tf.saved_model.load(path).signatures
 
 
 def test_a_batch_without_sentences_or_tokens_has_outputs_of_its_shape():

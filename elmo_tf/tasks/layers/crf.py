@@ -250,9 +250,9 @@ class CRFAccuracy(keras.metrics.Mean):
 
 def _check_weights(sample_weight: Any) -> None:
     """Raises `InputError` for a weight per token, which Keras would broadcast with the losses of the rows."""
-    shape = tuple(getattr(sample_weight, "shape", ()))
-    if len(shape) > 1 and shape[1:] != (1,):
-        raise InputError("sample_weight", "one number per sentence, (batch,)", shape)
+    shape = tf.TensorShape(()) if sample_weight is None else tf.convert_to_tensor(sample_weight).shape
+    if shape.rank is not None and shape.rank > 1 and shape[1:] != (1,):
+        raise InputError("sample_weight", "one number per sentence, (batch,)", tuple(shape))
 
 
 def _crf_and_labels(y_true: tf.Tensor, y_pred: tf.Tensor) -> tuple[CRF | None, tf.Tensor]:
