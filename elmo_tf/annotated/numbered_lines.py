@@ -129,7 +129,7 @@ def rereadable(path: str | os.PathLike) -> Iterator[str | os.PathLike]:
         copy.flush()
         try:
             yield copy.name
-        except InputError as error:  # which is to name what the user gave
+        except InputError as error:  # names the pipe, not its copy
             raise error.about(error.subject.replace(copy.name, str(path))) from None
 
 

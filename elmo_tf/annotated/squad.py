@@ -174,7 +174,7 @@ def _rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
             raise line.wrong("a JSON object with context and question")
         lists = row.answers or _Answers([], [])
         if len(lists.text) != len(lists.answer_start):
-            raise line.wrong("answers with as many of text as of answer_start")
+            raise line.wrong("answers whose lists text and answer_start have the same length")
         answers = list(map(Answer, lists.text, lists.answer_start))
         yield context, _Question(row.question, row.id, answers, is_impossible=row.answers is not None), line.location
 

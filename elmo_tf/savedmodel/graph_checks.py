@@ -26,7 +26,7 @@ def checked_batch(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     ranks = [_assert_rank(name, shapes[name], f"[{dimensions[name]}]", inputs[name].shape.rank) for name in inputs]
     with tf.control_dependencies(ranks):
         sizes = tf.stack([shape[0] for shape in shapes.values()])
-    message = f"{', '.join(inputs)}: expected as many rows in each, found {{}}"
+    message = f"{', '.join(inputs)}: expected the same number of rows in each, found {{}}"
     with tf.control_dependencies([_assert(tf.reduce_all(sizes == sizes[0]), message, sizes)]):
         return {name: tf.identity(values) for name, values in inputs.items()}
 

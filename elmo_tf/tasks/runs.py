@@ -234,7 +234,9 @@ def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
         counts = name == "data.fraction" or not name.startswith(("data.", "reading."))
         if counts and stored.get(name) != values[name]:
             if name.startswith(checksums):
-                problem = f"not what the run in {folder} was started with, or read in another way; choose a new folder"
+                problem = (
+                    f"the run in {folder} was started with another one, or read it differently; choose a new folder"
+                )
                 raise InputError(name.removeprefix(checksums), problem)
             raise InputError(str(folder), f"has a run with another {name} ({stored.get(name)}); choose a new folder")
 

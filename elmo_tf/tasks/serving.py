@@ -53,8 +53,9 @@ def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
         wide = {name: tf.pad(strings, [[0, 0], [0, missing[name]]]) for name, strings in inputs.items()}
         outputs = network(system.served_inputs(wide, more), training=False)
         served = system.served(system.decode(network, outputs))
-        length = tf.reduce_max([tf.shape(strings)[1] for strings in inputs.values()])
-        return served | {"tags": served["tags"][:, :length]} if "tags" in served else served
+        if "tags" in served:
+            served["tags"] = served["tags"][:, : tf.shape(inputs["tokens"])[1]]
+        return served
 
     def default(**inputs: tf.Tensor) -> Tensors:
         inputs = graph_checks.checked_batch(inputs)

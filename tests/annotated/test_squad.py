@@ -161,7 +161,7 @@ def test_a_question_that_lacks_something_is_named(tmp_path):
         ('{"context": "a", "question": " "}', "the question has no words"),
         (
             '{"context": "a", "question": "b", "answers": {"text": ["a"], "answer_start": []}}',
-            "answers with as many of text as of answer_start, found ",
+            "answers whose lists text and answer_start have the same length, found ",
         ),
     ],
 )

@@ -169,7 +169,7 @@ def test_a_predicate_outside_its_sentence_is_refused(predicate):
 def test_inputs_of_another_shape_are_named(pairs):
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"hypothesis: expected shape \[batch\], found \[\]"):
         pairs["default"](premise=tf.constant(["a"]), hypothesis=tf.constant("a"))
-    message = r"hypothesis, premise: expected as many rows in each, found \[1 2\]"
+    message = r"hypothesis, premise: expected the same number of rows in each, found \[1 2\]"
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         pairs["tokens"](premise=tf.constant([["a"], ["b"]]), hypothesis=tf.constant([["a"]]))
 

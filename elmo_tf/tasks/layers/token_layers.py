@@ -135,7 +135,7 @@ class Spelling(Tracked, TokenLayer):
     def vectors_of(self, tokens: tf.Tensor) -> tf.Tensor:
         with tf.device("CPU"):
             distinct, indices = tf.unique(tf.reshape(tokens, (-1,)))
-        distinct = tf.concat([distinct, [""]], 0)  # TensorFlow's convolution of no token has another shape
+        distinct = tf.concat([distinct, [""]], 0)  # TensorFlow's convolution of an empty batch has another shape
         ids = in_graph.encode_tokens(distinct[None], tf.size(distinct)[None])[0]
         real = ids != char_ids_lib.PAD
         # Only as many positions as the longest token needs.
