@@ -67,10 +67,10 @@ def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Read
         return Layout(tag=None, width=1, prefix=_prefix(rows, 0))
     names = [] if header is None else header.fields
     given = {name: _index(path, getattr(reading, f"{name}_column"), names) for name in ("token", "tag")}
-    if given["token"] is not None and not -width <= given["token"] < width:
-        raise InputError(
-            str(path), f"no column {given['token']} for --token-column: the lines have {width}, counted from 0"
-        )
+    for name, column in given.items():
+        if column is not None and not -width <= column < width:
+            problem = f"no column {column} for --{name}-column: the lines have {width}, counted from 0"
+            raise InputError(str(path), problem)
     is_indexed = has_indices(blocks)
     first = int(is_indexed)
     tag = _tag_column(path, rows, width, first) if given["tag"] is None else given["tag"]

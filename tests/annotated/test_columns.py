@@ -27,8 +27,10 @@ def test_a_column_of_conll_2003_is_chosen(tmp_path):
         sentences = columns.read_columns(path, Reading(tag_column=column))
         assert sentences == [Tagged(["EU", "rejects"], ["B-NP", "B-VP"])]
     assert columns.read_columns(path, Reading(token_column=1))[0].tokens == ["NNP", "VBZ"]
-    with pytest.raises(InputError, match=r"no column 9 for --token-column: the lines have 4, counted from 0$"):
-        columns.read_columns(path, Reading(token_column=9))
+    for name in ("token", "tag"):
+        expected = rf"no column 4 for --{name}-column: the lines have 4, counted from 0$"
+        with pytest.raises(InputError, match=expected):
+            columns.read_columns(path, Reading(**{f"{name}_column": 4}))
     wrong = Reading(tag_column=1)
     assert_refused(lambda path: columns.read_columns(path, wrong), path, ".*, found 'EU NNP I-NP I-ORG'", line=3)
 
