@@ -86,9 +86,8 @@ def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
     strategy = tf.distribute.MirroredStrategy(["CPU:0"])
     trainer = Trainer(strategy, trace.config.train, lambda: BiLM(trace.config.model, trace.vocab_size))
     names = published_weights.names(trainer.bilm)
-    published_weights.assign(
-        trace.variables("init"), {name.checkpoint: (variable, name.shape) for variable, name in names}
-    )
+    shapes = {name.checkpoint: name.shape for _, name in names}
+    published_weights.assign(trace.variables("init"), shapes, {name.checkpoint: value for value, name in names})
     weights, accumulators = (_expected(trace.variables(kind), names) for kind in ("final", "accum"))
     rows = []
     for step in range(trace.num_steps):
@@ -109,8 +108,8 @@ def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
 def _expected(source: Source, names: list[tuple[keras.Variable, Names]]) -> list[tf.Variable]:
     """Returns the arrays of `source` in the network's order and shapes, checked as weights are."""
     values = [tf.Variable(tf.zeros(variable.shape)) for variable, _ in names]
-    targets = {name.checkpoint: (value, name.shape) for (_, name), value in zip(names, values, strict=True)}
-    published_weights.assign(source, targets)
+    by_name = {name.checkpoint: value for (_, name), value in zip(names, values, strict=True)}
+    published_weights.assign(source, {name.checkpoint: name.shape for _, name in names}, by_name)
     return values
 
 

@@ -23,7 +23,8 @@ class ElmoEmbedder:
     """ELMo vectors of all layers.
 
     Args:
-        options_file, weight_file: the files of a published model, or their addresses; None: those of `original`.
+        options_file, weight_file: the files of a published model, or their addresses; without both, those of
+            `original`.
         cuda_device: ignored; TensorFlow uses a GPU if there is any.
     """
 
@@ -33,9 +34,11 @@ class ElmoEmbedder:
         weight_file: str | os.PathLike | None = None,
         cuda_device: int = -1,
     ):
+        if (options_file is None) != (weight_file is None):
+            raise InputError("options_file, weight_file", "give both files, or neither")
         source: str | list[str] = "original"
-        if options_file is not None or weight_file is not None:
-            source = ["" if path is None else os.fspath(path) for path in (options_file, weight_file)]
+        if options_file is not None and weight_file is not None:
+            source = [os.fspath(options_file), os.fspath(weight_file)]
             named = [model.name for model in models.MODELS if model.weights and source[1].endswith(f"/{model.weights}")]
             source = named[0] if named else source
         self._elmo = embedder.load(source)

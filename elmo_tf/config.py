@@ -2,7 +2,9 @@
 
 import dataclasses
 import functools
+import itertools
 import json
+import math
 import sys
 import typing
 from typing import Annotated, Any, Literal
@@ -94,15 +96,28 @@ class ModelConfig:
 
     def num_parameters(self, vocab_size: int | None = None) -> int:
         """Returns the network's number of parameters, with a softmax of `vocab_size` words or without a softmax."""
-        char_cnn, units, width = self.char_cnn, self.lstm.units, self.lstm.projection_dim
-        tokens = char_cnn.num_filters
-        convolutions = sum(count * (span * char_cnn.embedding_dim + 1) for span, count in char_cnn.filters)
-        highway = 2 * tokens * (tokens + 1)
-        encoder = _CHARACTERS * char_cnn.embedding_dim + convolutions + char_cnn.num_highway * highway
-        projection = units * width if width < units else 0
-        layer = 4 * units * (2 * width + 1) + projection
-        softmax = (vocab_size or 0) * (width + 1)
-        return encoder + (tokens + 1) * width + 2 * self.lstm.num_layers * layer + softmax
+        softmax = (vocab_size or 0) * (self.lstm.projection_dim + 1)
+        return sum(map(math.prod, self.weight_shapes().values())) + softmax
+
+    def weight_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Returns the shape of each weight of the network without its softmax, by name."""
+        cnn, units, width = self.char_cnn, self.lstm.units, self.lstm.projection_dim
+        size = cnn.num_filters
+        shapes: dict[str, tuple[int, ...]] = {"char_cnn/embedding": (_CHARACTERS, cnn.embedding_dim)}
+        for n, (span, count) in enumerate(cnn.filters):
+            shapes |= {f"char_cnn/kernel_{n}": (span, cnn.embedding_dim, count), f"char_cnn/bias_{n}": (count,)}
+        for n in range(cnn.num_highway):
+            for part in ("gate", "transform"):
+                shapes[f"char_cnn/highway_{n}/{part}_kernel"] = (size, size)
+                shapes[f"char_cnn/highway_{n}/{part}_bias"] = (size,)
+        if size != width:
+            shapes |= {"char_cnn/projection/kernel": (size, width), "char_cnn/projection/bias": (width,)}
+        for direction, n in itertools.product(("forward", "backward"), range(self.lstm.num_layers)):
+            layer = f"{direction}_{n}"
+            shapes |= {f"{layer}/kernel": (2 * width, 4 * units), f"{layer}/bias": (4 * units,)}
+            if width != units:
+                shapes[f"{layer}/projection_kernel"] = (units, width)
+        return shapes
 
 
 @dataclasses.dataclass(frozen=True)

@@ -89,7 +89,8 @@ class ELMo(Tracked, keras.layers.Layer):
         gamma: float | None = None,
         **kwargs: Any,
     ):
-        kwargs.setdefault("name", _unique_name())
+        if kwargs.get("name") is None:
+            kwargs["name"] = _unique_name()
         super().__init__(autocast=False, **kwargs)
         if num_mixes < 1:
             raise InputError("num_mixes", "at least 1", num_mixes)

@@ -26,7 +26,7 @@ from elmo_tf.text import char_ids
 TOKENS_AT_ONCE = 64  # distinct tokens that go through the convolutions together
 STEPS_AT_ONCE = 64  # time steps whose gates are in memory together
 
-Weights = Mapping[str, np.ndarray]  # by name, such as `forward_0/kernel`; `published.arrays.shapes` lists them
+Weights = Mapping[str, np.ndarray]  # by name, such as `forward_0/kernel`; `ModelConfig.weight_shapes` lists them
 # c and h of some sentences: (2, sentences, units), (2, sentences, projection_dim)
 State = tuple[np.ndarray, np.ndarray]
 

@@ -158,7 +158,7 @@ class Workdir(Source):
 
     def sha256(self) -> str:
         # Not a checkpoint's checksums, which cover the optimizer as well.
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(str(self.config).encode())
         for values in self.weights().values():
             digest.update(values.tobytes())
         return digest.hexdigest()

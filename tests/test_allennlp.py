@@ -98,3 +98,6 @@ def test_the_addresses_of_a_published_model_and_no_file_at_all_mean_its_name(pub
     ElmoEmbedder(f"{host}/models/elmo/{small.options}", f"{host}/models/elmo/{small.weights}")
     ElmoEmbedder()
     assert asked == ["small", "original"]
+    for given in ({"weight_file": "w.hdf5"}, {"options_file": "o.json"}):
+        with pytest.raises(InputError, match=r"^options_file, weight_file: give both files, or neither$"):
+            ElmoEmbedder(**given)

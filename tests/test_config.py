@@ -133,7 +133,10 @@ def test_a_stored_config_has_every_key_of_its_model():
 @pytest.mark.parametrize("vocab_size", [None, 9])
 def test_the_number_of_parameters_is_the_network_s(vocab_size):
     same_width = dataclasses.replace(MICRO, lstm=config.LSTMConfig(units=8, projection_dim=8, num_layers=1))
-    for model in (MICRO, same_width):
+    no_projection = dataclasses.replace(
+        MICRO, char_cnn=dataclasses.replace(MICRO.char_cnn, filters=((1, MICRO.lstm.projection_dim),))
+    )
+    for model in (MICRO, same_width, no_projection):
         assert model.num_parameters(vocab_size) == BiLM(model, vocab_size).count_params()
 
 

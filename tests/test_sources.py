@@ -89,6 +89,9 @@ def test_a_checksum_is_the_same_until_the_model_changes(of_all_kinds, tmp_path):
     with h5py.File(changed / models.WEIGHTS_FILE, "a") as file:
         file["CNN_proj/b_proj"][0] += 1
     assert sources.find(changed).sha256() != digests["files"]
+    config = shutil.copytree(of_all_kinds["workdir"], tmp_path / "workdir") / "config.json"
+    config.write_text(config.read_text().replace('"activation": "relu"', '"activation": "tanh"'))
+    assert sources.find(config.parent).sha256() != digests["workdir"]
     copy = shutil.copytree(of_all_kinds["version"], tmp_path / "version")
     for name, counts in (("assets/config.json", False), ("saved_model.pb", True)):
         (copy / name).write_bytes((copy / name).read_bytes() + b"\n")
@@ -117,6 +120,7 @@ def test_import_makes_a_savedmodel_of_a_name(tmp_path, capsys):
     assert cli.main(["import", "english", *options]) == 0
     version, made = capsys.readouterr().out.split()
     assert made == str(workdir)
+    assert elmo_tf.load(workdir).encode(["A bank."])[0].tokens == ["A", "bank", "."]  # split as `english` does
     provenance = json.loads((pathlib.Path(version) / "assets" / "provenance.json").read_text())
     assert (provenance["model"], provenance["weights"]["sha256"]) == ("english", models.find("english").sha256)
     top = elmo_tf.load("english").encode(["a bank"], "top")[0].vectors

@@ -161,7 +161,8 @@ def _check_import(arguments: argparse.Namespace) -> None:
 
 
 def _import_published(arguments: argparse.Namespace) -> None:
-    from elmo_tf.published import fetching, models
+    from elmo_tf.model.sampled_softmax import new_softmax
+    from elmo_tf.published import arrays, fetching, models
     from elmo_tf.published import weights as published_weights
     from elmo_tf.savedmodel import writing
     from elmo_tf.training import importing
@@ -174,17 +175,18 @@ def _import_published(arguments: argparse.Namespace) -> None:
         provenance, settings = {"model": model.name}, {"tokenizer": model.tokenizer} | settings
         options, weights = fetching.files(model)
     config, bilm = published_weights.load(options, weights)
-    softmax, words = published_weights.load_softmax(weights, config.model) or (None, None)
-    if arguments.softmax and softmax is None:
+    stored = arrays.read_softmax(weights, config.model)
+    if arguments.softmax and stored is None:
         raise InputError(str(weights), f"the model has no softmax: no {models.SOFTMAX_FILE} beside this file")
-    if softmax is not None:
-        bilm.softmax = softmax
+    if stored is not None:
+        bilm.softmax = new_softmax(stored.kernel, stored.bias)
+    words, tokenizer = stored and stored.vocabulary, settings.get("tokenizer", "whitespace")
     if arguments.output is not None:
         provenance |= published_weights.provenance(options, weights)
         settings |= {"vocabulary": words if arguments.softmax else None}
         print(writing.export(bilm, config, arguments.output, provenance=provenance, **settings))
     if arguments.workdir is not None:
-        print(importing.save_new(arguments.workdir, config, bilm, vocabulary=words).path)
+        print(importing.save_new(arguments.workdir, config, bilm, vocabulary=words, tokenizer=tokenizer).path)
 
 
 def _dump_weights(arguments: argparse.Namespace) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from elmo_tf.config import ModelConfig
 from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.published.models import SOFTMAX_FILE, VOCABULARY_FILE, WEIGHTS_FILE
-from elmo_tf.text import char_ids
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.text.vocabulary import Softmax
 
@@ -71,26 +70,6 @@ def published(ours: str, shape: tuple[int, ...]) -> Names:
     return Names(hdf5, f"lm/{checkpoint}", (1, *shape) if _CONVOLUTION.fullmatch(ours) else tuple(shape))
 
 
-def shapes(config: ModelConfig) -> Shapes:
-    """Returns the shape of each weight of a network without its softmax, by our name."""
-    cnn, units, width = config.char_cnn, config.lstm.units, config.lstm.projection_dim
-    size = cnn.num_filters
-    shape_of: Shapes = {"char_cnn/embedding": (char_ids.NUM_CHARS - 1, cnn.embedding_dim)}
-    for n, (span, count) in enumerate(cnn.filters):
-        shape_of |= {f"char_cnn/kernel_{n}": (span, cnn.embedding_dim, count), f"char_cnn/bias_{n}": (count,)}
-    for n in range(cnn.num_highway):
-        for part in ("gate", "transform"):
-            shape_of[f"char_cnn/highway_{n}/{part}_kernel"] = (size, size)
-            shape_of[f"char_cnn/highway_{n}/{part}_bias"] = (size,)
-    if size != width:
-        shape_of |= {"char_cnn/projection/kernel": (size, width), "char_cnn/projection/bias": (width,)}
-    for layer in (f"{direction}_{n}" for direction in ("forward", "backward") for n in range(config.lstm.num_layers)):
-        shape_of |= {f"{layer}/kernel": (2 * width, 4 * units), f"{layer}/bias": (4 * units,)}
-        if width != units:
-            shape_of[f"{layer}/projection_kernel"] = (units, width)
-    return shape_of
-
-
 class Source(NamedTuple):
     """Named arrays in a file."""
 
@@ -141,7 +120,7 @@ def read_hdf5(path: str | os.PathLike, expected: Shapes) -> Iterator[tuple[str, 
     """Yields the arrays of an HDF5 file; raises `InputError` as `read_all`, or if it is missing or damaged."""
     if not pathlib.Path(path).is_file():
         raise InputError(str(path), "no such file")
-    with guarded("a whole HDF5 file", path), h5py.File(path) as file:
+    with damage_reported("a complete HDF5 file", path), h5py.File(path) as file:
         yield from read_all(Source(path, _shapes(file), lambda name: file[name][()]), expected)
 
 
@@ -150,12 +129,11 @@ def read_weights(path: str | os.PathLike, config: ModelConfig) -> Iterator[tuple
 
     All shapes are compared before the first array is read.
     """
-    ours = shapes(config)
-    theirs = {name: published(name, shape) for name, shape in ours.items()}
-    by_name = {names.hdf5: name for name, names in theirs.items() if names.hdf5}
-    expected = {name: theirs[by_name[name]].shape for name in by_name}
-    for name, values in read_hdf5(path, expected):
-        yield by_name[name], values.reshape(ours[by_name[name]])
+    shape_of = config.weight_shapes()
+    stored = {name: published(name, shape) for name, shape in shape_of.items()}
+    our_name = {names.hdf5: name for name, names in stored.items() if names.hdf5}
+    for name, values in read_hdf5(path, {names.hdf5: names.shape for names in stored.values() if names.hdf5}):
+        yield our_name[name], values.reshape(shape_of[our_name[name]])
 
 
 def read_softmax(weights: str | os.PathLike, config: ModelConfig) -> Softmax | None:
@@ -174,7 +152,7 @@ def read_softmax(weights: str | os.PathLike, config: ModelConfig) -> Softmax | N
 
 
 @contextlib.contextmanager
-def guarded(expected: str, source: str | os.PathLike) -> Iterator[None]:
+def damage_reported(expected: str, source: str | os.PathLike) -> Iterator[None]:
     """Turns exceptions in the block, which reads the file `source`, into `InputError`, except those about memory.
 
     Libraries raise exceptions of many types for damaged files.

@@ -155,7 +155,5 @@ def expected_names() -> str:
 
 
 def suggested(name: object) -> str:
-    """Returns what an error adds to an unknown name: what has replaced it, or a similar name."""
-    if name == "books":  # came with the package before `english`
-        return "; english has replaced it"
+    """Returns what an error adds to an unknown name: a similar name, if there is one."""
     return suggestion(str(name), [model.name for model in MODELS])

@@ -1,22 +1,19 @@
 """Weights of a `BiLM` from and to the files published for ELMo, and from bilm-tf's checkpoints."""
 
 import hashlib
-import itertools
 import os
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 import h5py
 import keras
-import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.files.staging import new_folder
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.names import relative_names
-from elmo_tf.model.sampled_softmax import SampledSoftmax, new_softmax
 from elmo_tf.published import arrays
 from elmo_tf.published.models import OPTIONS_FILE, SOFTMAX_FILE, VOCABULARY_FILE, WEIGHTS_FILE
 from elmo_tf.published.options import read_options, write_options
@@ -28,15 +25,10 @@ def names(bilm: BiLM) -> list[tuple[keras.Variable, arrays.Names]]:
     return [(v, arrays.published(name, tuple(v.shape))) for name, v in relative_names(bilm).items()]
 
 
-# Variable and expected shape, by name.
-Targets = dict[str, tuple[tf.Variable | keras.Variable, tuple[int, ...]]]
-
-
-def assign(source: arrays.Source, targets: Targets) -> None:
-    """Reads every array of `source` into its variable, array by array; raises `InputError` as `arrays.read_all`."""
-    for name, values in arrays.read_all(source, {name: shape for name, (_, shape) in targets.items()}):
-        variable = targets[name][0]
-        variable.assign(values.reshape(variable.shape))
+def assign(source: arrays.Source, shapes: arrays.Shapes, variables: Mapping[str, tf.Variable | keras.Variable]) -> None:
+    """Reads the arrays of these shapes into the variables of the same names; raises as `arrays.read_all`."""
+    for name, values in arrays.read_all(source, shapes):
+        variables[name].assign(values.reshape(variables[name].shape))
 
 
 def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config_lib.Config, BiLM]:
@@ -46,29 +38,11 @@ def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config
         InputError: if a file is missing or damaged, or the two do not fit each other (`arrays.read_weights`).
     """
     config = read_options(options)
-    return config, new_bilm(config.model, arrays.read_weights(weights, config.model))
-
-
-def new_bilm(config: config_lib.ModelConfig, weights: Iterable[tuple[str, np.ndarray]]) -> BiLM:
-    """Returns a network without a softmax, given all of its weights by name.
-
-    The network is built with the first weight: what yields them has compared all shapes then.
-    """
-    weights = iter(weights)
-    first = next(weights)
-    bilm = BiLM(config)
-    variables = relative_names(bilm)
-    for name, values in itertools.chain([first], weights):
-        variables[name].assign(values)
-    return bilm
-
-
-def load_softmax(
-    weights: str | os.PathLike, config: config_lib.ModelConfig
-) -> tuple[SampledSoftmax, Vocabulary] | None:
-    """Returns the softmax and its words that are beside a `weights.hdf5`, or None; raises as `arrays.read_softmax`."""
-    stored = arrays.read_softmax(weights, config)
-    return stored and (new_softmax(stored.kernel, stored.bias), stored.vocabulary)
+    values = dict(arrays.read_weights(weights, config.model))  # first, because a network of wrong sizes may be huge
+    bilm = BiLM(config.model)
+    for name, variable in relative_names(bilm).items():
+        variable.assign(values[name])
+    return config, bilm
 
 
 def dump(bilm: BiLM, output: str | os.PathLike, vocabulary: Vocabulary | None = None) -> pathlib.Path:

@@ -90,8 +90,9 @@ class Board:
 
     def start_profile(self) -> None:
         """Starts TensorFlow's profiler."""
-        tf.profiler.experimental.start(str(self._run))
-        self._profiling = True
+        with self._guarded():  # another profiler may be active
+            tf.profiler.experimental.start(str(self._run))
+            self._profiling = True
 
     def stop_profile(self) -> None:
         """Writes the profile, if profiling was started."""

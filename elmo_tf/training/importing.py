@@ -23,7 +23,7 @@ from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 
 _SLOT = "/Adagrad"  # suffix of the accumulators' names in TF1
 _SOFTMAX = "lm/softmax/"  # prefix of the arrays with a row for each word
-_WHOLE = "a whole checkpoint"
+_WHOLE = "a complete checkpoint"
 _SCOPE = "lm/"  # prefix of the network and its accumulators; the others are counters
 
 
@@ -52,11 +52,12 @@ def import_checkpoint(
     if rows != len(words):
         raise InputError(str(vocab), f"{len(words)} words, but lm/softmax/W in the checkpoint has {rows} rows")
     config = read_options(options, vocab_size=rows)
-    arrays.stored_names(source, _expected_shapes(config.model, rows))  # before the network takes memory
+    expected = _expected_shapes(config.model, rows)
+    arrays.stored_names(source, expected)  # before the network takes memory
     bilm = BiLM(config.model, rows)
     optimizer = optimizers.from_config(config.train, bilm)
-    with arrays.guarded(_WHOLE, prefix):
-        published_weights.assign(_with_our_order(source, lines), _targets(bilm, optimizer))
+    with arrays.damage_reported(_WHOLE, prefix):
+        published_weights.assign(_with_our_order(source, lines), expected, _variables(bilm, optimizer))
     return save_new(workdir, config, bilm, vocabulary=words, optimizer=optimizer, step=step)
 
 
@@ -83,11 +84,12 @@ def save_new(
     bilm: BiLM,
     *,
     vocabulary: vocabulary_lib.Vocabulary | None = None,
+    tokenizer: str = "whitespace",
     optimizer: Optimizer | None = None,
     step: int = 0,
 ) -> Workdir:
     """Makes a workdir with a checkpoint of the given weights, both or nothing; raises `InputError` if it is in use."""
-    with new_workdir(workdir, config, vocabulary) as new:
+    with new_workdir(workdir, config, vocabulary, tokenizer) as new:
         slots = None if optimizer is None else optimizer.slots
         checkpoints.save(new, bilm, slots, Progress(step))
     return open_workdir(workdir)
@@ -98,7 +100,7 @@ def _open_checkpoint(prefix: str | os.PathLike) -> tuple[arrays.Source, int]:
     if not pathlib.Path(f"{prefix}.index").is_file():
         raise InputError(str(prefix), f"not the prefix of a checkpoint's files: there is no {prefix}.index")
     staging.check_for_tensorflow(prefix)
-    with arrays.guarded(_WHOLE, prefix):
+    with arrays.damage_reported(_WHOLE, prefix):
         reader = tf.train.load_checkpoint(os.fspath(prefix))
         shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
         if shapes.get("global_step") != ():
@@ -111,9 +113,9 @@ def _open_checkpoint(prefix: str | os.PathLike) -> tuple[arrays.Source, int]:
 def _expected_shapes(config: config_lib.ModelConfig, rows: int) -> arrays.Shapes:
     """Returns the shapes of the weights and accumulators of a checkpoint whose softmax has `rows` words, by name."""
     width = config.lstm.projection_dim
-    ours = arrays.shapes(config) | {"softmax/kernel": (rows, width), "softmax/bias": (rows,)}
+    shapes_by_name = config.weight_shapes() | {"softmax/kernel": (rows, width), "softmax/bias": (rows,)}
     shape_of: arrays.Shapes = {}
-    for name in itertools.starmap(arrays.published, ours.items()):
+    for name in itertools.starmap(arrays.published, shapes_by_name.items()):
         shape_of |= {name.checkpoint: name.shape, name.checkpoint + _SLOT: name.shape}
     return shape_of
 
@@ -130,12 +132,10 @@ def _with_our_order(source: arrays.Source, lines: list[int]) -> arrays.Source:
     return source._replace(read=read)
 
 
-def _targets(bilm: BiLM, optimizer: Optimizer) -> dict[str, tuple[tf.Variable, tuple[int, ...]]]:
-    """Returns variables and accumulators with their shapes in the checkpoint, by their names there."""
-    targets = {}
-    for (variable, name), accumulator in zip(
-        published_weights.names(bilm), optimizer.slots["accumulators"], strict=True
-    ):
-        targets[name.checkpoint] = (variable, name.shape)
-        targets[name.checkpoint + _SLOT] = (accumulator, name.shape)
-    return targets
+def _variables(bilm: BiLM, optimizer: Optimizer) -> dict[str, tf.Variable]:
+    """Returns the network's variables and Adagrad's accumulators by their names in the checkpoint."""
+    variables = {}
+    accumulators = optimizer.slots["accumulators"]
+    for (variable, name), accumulator in zip(published_weights.names(bilm), accumulators, strict=True):
+        variables |= {name.checkpoint: variable, name.checkpoint + _SLOT: accumulator}
+    return variables

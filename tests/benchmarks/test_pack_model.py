@@ -81,7 +81,7 @@ def test_the_softmax_is_packed_too(workdir, tmp_path):
     for name, values in before.items():
         np.testing.assert_array_equal(after[name], values.astype(np.float16))
     (tmp_path / "packed" / "softmax.hdf5").write_bytes(b"no")
-    with pytest.raises(InputError, match=r"softmax.hdf5: not a whole HDF5 file"):
+    with pytest.raises(InputError, match=r"softmax.hdf5: not a complete HDF5 file"):
         elmo_tf.load(tmp_path / "packed").score(["the cat sat"])
 
 

@@ -196,7 +196,11 @@ def test_the_layer_is_made_from_its_own_configuration():
     assert again.get_config() == layer.get_config()
     assert isinstance(again.bilm, PackedBiLM)
     assert again.bilm.config == MICRO
-    again = elmo_tf.ELMo.from_config(elmo_tf.ELMo(MICRO, trainable_bilm=True).get_config())
+    layer = elmo_tf.ELMo(MICRO, trainable_bilm=True)
+    elmo_tf.ELMo(MICRO, name="mine")  # does not count
+    number = int(layer.name.partition("_")[2] or 0)
+    assert elmo_tf.ELMo(MICRO).name == f"elmo_{number + 1}"
+    again = elmo_tf.ELMo.from_config(layer.get_config())
     assert isinstance(again.bilm, BiLM)
 
 

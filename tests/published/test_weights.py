@@ -8,7 +8,7 @@ import pytest
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.published import weights as published_weights
-from elmo_tf.published.arrays import guarded
+from elmo_tf.published.arrays import damage_reported
 from elmo_tf.published.options import parse_options, read_options
 from elmo_tf.text import char_ids
 from tests import checks, float64
@@ -138,7 +138,7 @@ def test_shapes_are_compared_before_a_network_is_made(tmp_path, monkeypatch):
 
 
 def test_too_little_memory_is_not_called_damage():
-    with pytest.raises(MemoryError), guarded("a whole HDF5 file", "weights.hdf5"):
+    with pytest.raises(MemoryError), damage_reported("a complete HDF5 file", "weights.hdf5"):
         raise MemoryError
 
 

@@ -185,7 +185,7 @@ def test_missing_and_damaged_files_are_refused(parts, tmp_path):
         damaged = copy.with_name(copy.name + ending)
         damaged.write_bytes(damaged.read_bytes()[:-200])
         message = message_of(parts, tmp_path / "workdir", prefix=copy)
-        assert str(copy) in message and "whole" in message
+        assert str(copy) in message and "complete" in message
 
 
 def test_files_with_a_softmax_become_a_workdir_with_it(parts, tmp_path):

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.training import loop, monitor
+from elmo_tf.training.board import Board
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.workdir import checkpoints, metrics_file
 from elmo_tf.workdir.metrics_file import MetricsFile
@@ -144,6 +145,17 @@ def test_the_projector_gets_the_frequent_words_with_their_vectors(watched, recor
 
 def test_a_profile_is_written(watched):
     assert list(watched[0].logs.glob("plugins/profile/*/*.xplane.pb"))
+
+
+def test_another_profiler_is_a_warning(tmp_path, caplog):
+    tf.profiler.experimental.start(str(tmp_path / "other"))
+    try:
+        board = Board(tmp_path / "run")
+        board.start_profile()
+        board.close()
+    finally:
+        tf.profiler.experimental.stop(save=False)
+    assert "warning: TensorBoard's files in " in caplog.text
 
 
 def test_the_metrics_of_a_run_without_a_checkpoint_are_kept_under_another_name(tmp_path, caplog):
