@@ -134,7 +134,7 @@ def _with_our_order(source: arrays.Source, lines: list[int]) -> arrays.Source:
 
 def _variables(bilm: BiLM, optimizer: Optimizer) -> dict[str, tf.Variable]:
     """Returns the network's variables and Adagrad's accumulators by their names in the checkpoint."""
-    variables = {}
+    variables: dict[str, tf.Variable] = {}
     accumulators = optimizer.slots["accumulators"]
     for (variable, name), accumulator in zip(published_weights.names(bilm), accumulators, strict=True):
         variables |= {name.checkpoint: variable, name.checkpoint + _SLOT: accumulator}
