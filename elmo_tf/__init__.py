@@ -60,6 +60,7 @@ _NAMES = {
     "elmo_tf.training.loop": ("train",),
 }
 _WITHOUT_KERAS = ("elmo_tf.config", "elmo_tf.embedder", "elmo_tf.errors")
+_KERAS_LAYERS = ("ELMo", "ScalarMix", "SequencePooling", "CRF")
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
@@ -70,6 +71,9 @@ if not TYPE_CHECKING:  # a type checker would accept any name as ours
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if _MODULES[name] not in _WITHOUT_KERAS:
             importlib.import_module("elmo_tf.extras").check_keras_backend()
+        # A `.keras` file may have any of the layers, and Keras finds those that were imported.
+        for layer in _KERAS_LAYERS if name in _KERAS_LAYERS else ():
+            importlib.import_module(_MODULES[layer])
         value = getattr(importlib.import_module(_MODULES[name]), name)
         globals()[name] = value  # cached: later look-ups skip `__getattr__`
         return value

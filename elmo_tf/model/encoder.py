@@ -21,7 +21,7 @@ DirectionState = tuple[tuple[tf.Tensor, tf.Tensor], ...]
 States = tuple[DirectionState, DirectionState]
 
 # What a layer reads, and what it returns. In training: a tensor (batch, time, dim). In inference: a tuple of the packed
-# positions (N, dim) and, unless these include the boundaries, of the direction's boundary (1 or batch, dim).
+# positions (N, dim) and, unless these include the boundaries, of the direction's boundary (1, dim).
 Vectors: TypeAlias = tf.Tensor | tuple[tf.Tensor, ...]
 # A projected LSTM: vectors and state in, vectors and state out.
 Layer = Callable[[Vectors, tuple[tf.Tensor, tf.Tensor]], tuple[Vectors, tuple[tf.Tensor, tf.Tensor]]]
@@ -67,21 +67,16 @@ class Encoder(Tracked, keras.layers.Layer):
         return (layer,) * lstm.num_layers, (layer,) * lstm.num_layers
 
     def call(self, char_ids, boundaries=False):
-        layers, mask, _ = self.embed(char_ids, self.zero_states(1), boundaries)
-        return layers, mask
+        return self.embed(char_ids, boundaries)
 
-    def embed(
-        self, char_ids: tf.Tensor, initial_states: States, boundaries: bool = False
-    ) -> tuple[tf.Tensor, tf.Tensor, States]:
-        """Does what a call does, but starts from given states and returns the final ones.
+    def embed(self, char_ids: tf.Tensor, boundaries: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+        """Does what a call does, without Keras's part of it. Every sentence starts from the zero state.
 
         A `BiLM` converts its LSTMs' weights to the layout of inference in every call, so that gradients reach them. A
         `PackedBiLM` stores them in that layout.
 
         Args:
             char_ids: as for a call.
-            initial_states: before `<S>`, in the backward direction before `</S>`: a row for each sentence, or a
-                single row for all.
             boundaries: whether to return `<S>` and `</S>` as well; both directions then read both of them.
 
         Returns:
@@ -89,8 +84,6 @@ class Encoder(Tracked, keras.layers.Layer):
                 two positions longer: `<S>` before each sentence, `</S>` after its last token.
             mask: bool `(batch, max_length)`, real tokens; with `boundaries` `(batch, max_length + 2)`, boundaries
                 included, also those of a sentence without tokens.
-            final_states: `(batch, ...)`, after a sentence's last token, in the backward direction after its first; a
-                sentence without tokens keeps its initial states. With `boundaries`, after the last boundary.
         """
         if boundaries:
             char_ids = _with_boundaries(char_ids)
@@ -107,12 +100,11 @@ class Encoder(Tracked, keras.layers.Layer):
 
         inputs: list[tuple[tf.Tensor, ...]] = [(packed,), (tf.gather(packed, packing.mirrored),)]
         if not boundaries:
-            shape = (tf.shape(initial_states[0][0][0])[0], packed.shape[1])
-            inputs = [(*vectors, tf.broadcast_to(encoded[number], shape)) for number, vectors in enumerate(inputs)]
+            inputs = [(*vectors, encoded[number][None]) for number, vectors in enumerate(inputs)]
         lstm = self.config.lstm
         clips = Clips(lstm.cell_clip, lstm.proj_clip)
         lstms = [[_layer(layer.kernels(), clips, packing) for layer in stack] for stack in self.lstms]
-        (forward, backward), states = run_directions(lstms, inputs, initial_states, lstm.use_skip_connections)
+        (forward, backward), _ = run_directions(lstms, inputs, self.zero_states(1), lstm.use_skip_connections)
 
         layers = [tf.concat([packed, packed], -1)]
         for (forward_output, *_), (backward_output, *_) in zip(forward, backward, strict=True):
@@ -120,7 +112,7 @@ class Encoder(Tracked, keras.layers.Layer):
         dense_shape = (batch_size * max_length, len(layers), layers[0].shape[-1])
         dense = tf.scatter_nd(positions[:, None], tf.stack(layers, 1), dense_shape)
         dense = tf.reshape(dense, (batch_size, max_length, *dense_shape[1:]))
-        return tf.transpose(dense, (0, 2, 1, 3)), tf.sequence_mask(lengths, max_length), states
+        return tf.transpose(dense, (0, 2, 1, 3)), tf.sequence_mask(lengths, max_length)
 
 
 def run_directions(
@@ -178,34 +170,22 @@ def new_char_cnn(config: config_lib.ModelConfig, product_dtype: str = "float32")
 
 
 def _layer(kernels: lstmp_packed.Kernels, clips: Clips, packing: Packing) -> Layer:
-    """Returns an LSTM over packed vectors `(N, dim)`, which first reads a boundary `(1 or batch, dim)` if given."""
+    """Returns an LSTM over packed vectors `(N, dim)`, which first reads a boundary `(1, dim)` if given.
 
-    def run(inputs, initial):
+    All sentences start from the same state, of a single row, so the boundary is read once for all of them.
+    """
+
+    def run(inputs, state):
         packed, *boundary = inputs
-        state, boundary_output = initial, ()
-        if boundary:  # a boundary of a single row is read once for all sentences
+        boundary_output = ()
+        if boundary:
             state = lstmp_packed.step(kernels, clips, *boundary, state)
             boundary_output = (state[1],)
-        ranked = tuple(_by_rank(part, packing) for part in state)
-        outputs, final = lstmp_packed.run(kernels, clips, packed, packing, ranked)
-        return (outputs, *boundary_output), _by_row(final, initial, packing)
+        states = tuple(tf.repeat(part, packing.sizes[0], 0) for part in state)
+        outputs, state = lstmp_packed.run(kernels, clips, packed, packing, states)
+        return (outputs, *boundary_output), state
 
     return run
-
-
-def _by_rank(state: tf.Tensor, packing: Packing) -> tf.Tensor:
-    """Returns a state's rows in the order of ranks; all ranks share a single row."""
-    return tf.gather(state, tf.minimum(packing.order, tf.shape(state)[0] - 1))
-
-
-def _by_row(final: lstmp_packed.State, initial: lstmp_packed.State, packing: Packing) -> lstmp_packed.State:
-    """Returns final states in the order of the batch; a row without tokens keeps its initial state."""
-    has_tokens = (packing.lengths > 0)[:, None]
-    ranked = [
-        tf.where(has_tokens, after, _by_rank(before, packing)) for after, before in zip(final, initial, strict=True)
-    ]
-    cell, recurrent = (tf.gather(part, packing.row_ranks) for part in ranked)
-    return cell, recurrent
 
 
 def _lengths(char_ids: tf.Tensor) -> tf.Tensor:

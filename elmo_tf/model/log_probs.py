@@ -43,7 +43,7 @@ def word_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor, 
 
 def _outputs(bilm: Encoder, char_ids: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]:
     """Returns each direction's top layer, float32 `(batch, max_length + 2, projection_dim)`, and the mask."""
-    layers, mask, _ = bilm.embed(char_ids, bilm.zero_states(1), boundaries=True)
+    layers, mask = bilm.embed(char_ids, boundaries=True)
     forward, backward = tf.split(layers[:, -1], 2, -1)
     return (forward, backward), mask
 

@@ -54,20 +54,23 @@ def expected_tokens(max_chars_per_token: int, tokenizer: str | None) -> str:
 
 def check_tokens(inputs: tf.Tensor | keras.KerasTensor, max_chars_per_token: int, tokenizer: str | None) -> None:
     """Raises `InputError` unless dtype and shape are those of tokens; arguments as for `to_tensor`."""
-    dtype, shape = keras.backend.standardize_dtype(inputs.dtype), tuple(inputs.shape)
+    expected, dtype = expected_tokens(max_chars_per_token, tokenizer), keras.backend.standardize_dtype(inputs.dtype)
+    if isinstance(inputs.shape, tf.TensorShape) and inputs.shape.rank is None:
+        raise InputError("inputs", expected, f"{dtype} of unknown rank; give it one by set_shape")
+    shape = tuple(inputs.shape)
     strings = dtype == "string" and len(shape) == (2 if tokenizer is None else 1)
     ids = dtype.startswith(("int", "uint")) and len(shape) == 3 and shape[2] in (None, max_chars_per_token)
     if strings or ids:
         return
-    given = f"{dtype} {shape}"
+    actual = f"{dtype} {shape}"
     if dtype == "string" and not shape:
-        given += "; put a single sentence into a list"
+        actual += "; put a single sentence into a list"
     elif dtype == "string" and len(shape) == 1:
-        given += "; a layer with tokenizer='whitespace' takes sentences"
+        actual += "; a layer with tokenizer='whitespace' takes sentences"
     elif "float" in dtype:
         single_shape = "(None,)" if tokenizer is None else "()"
-        given += f"; a Sequential model has to begin with keras.Input({single_shape}, dtype='string')"
-    raise InputError("inputs", expected_tokens(max_chars_per_token, tokenizer), given)
+        actual += f"; a Sequential model has to begin with keras.Input({single_shape}, dtype='string')"
+    raise InputError("inputs", expected, actual)
 
 
 def distinct_sentences(tokens: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -102,8 +105,11 @@ class TokenMask(keras.layers.Layer):
         self.supports_jit = False  # XLA has no strings
 
     def call(self, inputs):
-        more = 2 if self.boundaries else 0
-        if inputs.shape.rank == 1:
+        num_boundaries = 2 if self.boundaries else 0
+        if isinstance(inputs, tf.RaggedTensor):
+            num_tokens = tf.cast(inputs.row_lengths(), tf.int32)
+            time = tf.maximum(tf.reduce_max(num_tokens), 0)
+        elif inputs.shape.rank == 1:
             if inputs.dtype.is_floating:  # only the shape matters: see `ELMo._of_shape_alone`
                 num_tokens = tf.ones_like(inputs, tf.int32)
             else:  # the layer splits too; next to the network, the second time costs nothing
@@ -111,7 +117,7 @@ class TokenMask(keras.layers.Layer):
             time = tf.maximum(tf.reduce_max(num_tokens), 0)
         else:
             num_tokens, time = lengths(inputs), tf.shape(inputs)[1]
-        return tf.sequence_mask(num_tokens + more, time + more)
+        return tf.sequence_mask(num_tokens + num_boundaries, time + num_boundaries)
 
     def compute_output_spec(self, inputs):
         return keras.KerasTensor(self.compute_output_shape(inputs.shape), "bool")

@@ -89,7 +89,7 @@ class _Functions:
     def _embed(self, char_ids: tf.Tensor) -> Outputs:
         """Returns the outputs that every function has."""
         with self._weights.scope():
-            layers, mask, _ = self._bilm.embed(char_ids, self._bilm.zero_states(1))
+            layers, mask = self._bilm.embed(char_ids)
         layers = tf.stop_gradient(layers)  # only the mix is trainable
         layers = tf.ensure_shape(layers, (None, self._mix.num_layers, None, 2 * self._dim))
         elmo = self._mix(layers)

@@ -95,19 +95,25 @@ def test_it_works_in_keras_time_distributed(plain, inside):
         np.testing.assert_allclose(vectors, layer(document), **checks.TOLERANCE)
 
 
-def _model(layer):
+def _model(layer, above):
     inputs = keras.Input((None,), dtype="string")
-    return keras.Model(inputs, keras.layers.Dense(2)(layer(inputs)))
+    return keras.Model(inputs, above(layer(inputs)))
 
 
-@pytest.mark.slow
-def test_a_model_predicts_and_fits_ragged_batches(savedmodel):
-    model = _model(elmo_tf.ELMo(savedmodel.path))
+@pytest.mark.parametrize("boundaries", [False, True])
+def test_a_model_whose_layers_use_the_mask_predicts_and_fits_ragged_batches(savedmodel, boundaries):
+    model = _model(elmo_tf.ELMo(savedmodel.path, boundaries=boundaries), elmo_tf.SequencePooling(["mean"]))
     ragged = tf.RaggedTensor.from_tensor(tf.constant(TOKENS), LENGTHS)
     np.testing.assert_allclose(model.predict(ragged, verbose=0), model(TOKENS[:, : max(LENGTHS)]), **checks.TOLERANCE)
     model.compile("adam", "mse")
-    data = tf.data.Dataset.from_tensor_slices((ragged, np.zeros(len(SENTENCES)))).ragged_batch(2)
-    model.fit(data.map(lambda tokens, label: (tokens, label[:, None, None])), verbose=0)
+    targets = np.zeros((len(SENTENCES), model.output_shape[-1]))
+    model.fit(tf.data.Dataset.from_tensor_slices((ragged, targets)).ragged_batch(2), verbose=0)
+
+
+def test_a_tensor_of_unknown_rank_is_refused(plain):
+    call = tf.function(plain, input_signature=[tf.TensorSpec(None, tf.string)], autograph=False)
+    with pytest.raises(InputError, match="found string of unknown rank; give it one by set_shape"):
+        call.get_concrete_function()
 
 
 def test_a_sequential_model_needs_an_input_and_the_error_says_so(plain):

@@ -31,10 +31,6 @@ class Kernels(NamedTuple):
     recurrent: tf.Tensor  # (projection_dim, 4 * units + 16)
     projection: tf.Tensor | None = None  # (units, projection_dim)
 
-    def num_bias_rows(self, input_dim: int) -> int:
-        """Returns how many rows of `from_input` add up to the bias: 1, or 2 if they were made for bfloat16."""
-        return self.from_input.shape[0] - input_dim
-
 
 class Packing(NamedTuple):
     """Where each real position of a padded batch goes when padding is removed.
@@ -43,22 +39,11 @@ class Packing(NamedTuple):
     of real positions.
     """
 
-    order: tf.Tensor  # int32 (batch,): the row of each rank
-    row_ranks: tf.Tensor  # int32 (batch,): the rank of each row
-    lengths: tf.Tensor  # int32 (batch,): real positions of each rank
-    started: tf.Tensor  # int32 (): ranks that have a position
     sizes: tf.Tensor  # int32 (steps + 1,): ranks that reach each time step; 0 after the last
     offsets: tf.Tensor  # int32 (steps + 1,): real positions before each time step, then all of them
     steps: tf.Tensor  # int32 (N,): the time step of each real position
     rows: tf.Tensor  # int32 (N,): its row
     mirrored: tf.Tensor  # int32 (N,): the position with the same distance from its row's other end
-    last: tf.Tensor  # int32 (started,): the last real position of each rank
-    ended: tf.Tensor  # int32 (started,): each rank's number in finishing order, ties by rank
-
-    @property
-    def num_steps(self) -> tf.Tensor:
-        """Positions of the longest row, int32."""
-        return tf.size(self.sizes) - 1
 
 
 def pack(lengths: tf.Tensor) -> Packing:
@@ -70,20 +55,12 @@ def pack(lengths: tf.Tensor) -> Packing:
     offsets = tf.cumsum(sizes, exclusive=True)
     step_of = tf.repeat(steps, sizes)
     ranks = tf.range(tf.size(step_of)) - tf.gather(offsets, step_of)
-    started = tf.math.count_nonzero(lengths, dtype=tf.int32)
-    ends, ranked = lengths[:started] - 1, tf.range(started)
     return Packing(
-        order=order,
-        row_ranks=tf.math.invert_permutation(order),
-        lengths=lengths,
-        started=started,
         sizes=sizes,
         offsets=offsets,
         steps=step_of,
         rows=tf.gather(order, ranks),
         mirrored=tf.gather(offsets, tf.gather(lengths, ranks) - 1 - step_of) + ranks,
-        last=tf.gather(offsets, ends) + ranked,
-        ended=started - tf.gather(sizes, ends) + ranked - tf.gather(sizes, ends + 1),
     )
 
 
@@ -125,37 +102,35 @@ def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, sta
         kernels, clips: of the LSTM.
         inputs: float32 `(N, input_dim)`, packed.
         packing: of the inputs.
-        state: of all ranks, before the first time step.
+        state: before the first time step, of the ranks that have a position.
 
     Returns:
-        outputs float32 `(N, projection_dim)`, packed, and the state of each rank after its last position.
+        outputs float32 `(N, projection_dim)`, packed, and the state after the last time step, of the ranks that reach
+        it: of all where all rows have the same length.
     """
-    inputs, started, num_steps = _with_ones(inputs, kernels), packing.started, packing.num_steps
-    units, width = (part.shape[1] for part in state)
+    inputs, num_steps = _with_ones(inputs, kernels), tf.size(packing.sizes) - 1
 
-    def piece(start, cell, recurrent, outputs, cells):
+    def piece(start, cell, recurrent, outputs):
         first = packing.offsets[start]
         # As many time steps as fit, and at least 1.
         fitting = tf.searchsorted(packing.offsets, [first + _POSITIONS], side="right")[0] - 1
         end = tf.maximum(fitting, start + 1)
         gates = matmul(inputs[first : packing.offsets[end]], kernels.from_input, kernels.from_input.dtype)
 
-        def advance(time, cell, recurrent, outputs, cells):
+        def advance(time, cell, recurrent, outputs):
             row, size = packing.offsets[time] - first, packing.sizes[time]
-            state = cell[:size], recurrent[:size]
-            cell, recurrent = _step(kernels, clips, gates[row : row + size], state)
-            ending = cell[packing.sizes[time + 1] :]
-            return time + 1, cell, recurrent, outputs.write(time, recurrent), cells.write(time, ending)
+            cell, recurrent = _step(kernels, clips, gates[row : row + size], (cell[:size], recurrent[:size]))
+            return time + 1, cell, recurrent, outputs.write(time, recurrent)
 
-        return _loop(end, advance, (start, cell, recurrent, outputs, cells))
+        return _loop(end, advance, (start, cell, recurrent, outputs))
 
-    # One piece at a time, because the gates of several would not fit into memory.
-    arrays = _array(num_steps, width), _array(num_steps, units)
-    start = (0, *(part[:started] for part in state), *arrays)
-    *_, outputs, cells = _loop(num_steps, piece, start, parallel_iterations=1)
-    outputs = outputs.concat()
-    final = tf.gather(cells.concat(), packing.ended), tf.gather(outputs, packing.last)
-    return outputs, tuple(tf.concat([after, before[started:]], 0) for after, before in zip(final, state, strict=True))
+    # An empty element at the end, because `concat` needs one. One piece at a time, because the gates of several would
+    # not fit into memory.
+    width = state[1].shape[1]
+    outputs = tf.TensorArray(tf.float32, num_steps + 1, infer_shape=False, element_shape=(None, width))
+    start = (0, *state, outputs.write(num_steps, tf.zeros((0, width))))
+    _, cell, recurrent, outputs = _loop(num_steps, piece, start, parallel_iterations=1)
+    return outputs.concat(), (cell, recurrent)
 
 
 def step(kernels: Kernels, clips: Clips, inputs: tf.Tensor, state: State) -> State:
@@ -188,18 +163,12 @@ def _padded(weights: tf.Tensor, dtype: str) -> tf.Tensor:
 
 def _with_ones(inputs: tf.Tensor, kernels: Kernels) -> tf.Tensor:
     """Returns the inputs with a column of ones for each row of the bias."""
-    columns = kernels.num_bias_rows(inputs.shape[1])
+    columns = kernels.from_input.shape[0] - inputs.shape[1]
     return tf.pad(inputs, ((0, 0), (0, columns)), constant_values=1.0)
 
 
-def _array(num_steps: tf.Tensor, width: int) -> tf.TensorArray:
-    """Returns an array with `(any, width)` per time step and an empty element, because `concat` needs an element."""
-    array = tf.TensorArray(tf.float32, num_steps + 1, infer_shape=False, element_shape=(None, width))
-    return array.write(num_steps, tf.zeros((0, width)))
-
-
 def _loop(end, body, start, parallel_iterations=10):
-    """Repeats `body`, of a time step, a state whose batch may shrink, and arrays, until time step `end`."""
+    """Repeats `body`, of a time step, a state whose batch may shrink, and an array, until time step `end`."""
     invariants = [tf.TensorShape(())] * len(start)
     invariants[1:3] = [tf.TensorShape((None, part.shape[1])) for part in start[1:3]]
     return tf.while_loop(lambda time, *_: time < end, body, start, tuple(invariants), parallel_iterations)
