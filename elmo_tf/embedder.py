@@ -189,7 +189,7 @@ class Embedder:
         if not isinstance(top, int | np.integer) or top < 1:
             raise InputError("top", "a whole number, at least 1", repr(top))
         tokens, position = scoring.masked(text, word, self.source.tokenizer)
-        return list(scoring.fill(self._engine, tokens, position, top))
+        return list(scoring.fill(self._numpy, tokens, position, top))
 
     def _engine_for(self, sentences: Sequence[Words]) -> engines.Engine:
         """Returns what computes these sentences: TensorFlow from the first call on that is large enough for it."""

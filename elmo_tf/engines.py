@@ -5,6 +5,7 @@ TensorFlow starts in 8 s, then embeds 6,400 and scores 1,800. So its start is wo
 to score; `TENSORFLOW_TOKENS` in a call is between. A single sentence is quicker in NumPy.
 """
 
+import functools
 import importlib.util
 import threading
 from collections.abc import Sequence
@@ -47,19 +48,13 @@ class Engine(Protocol):
             token_ids: their ids in the vocabulary, between those of `<S>` and `</S>`.
         """
 
-    def word_log_probs(self, tokens: Words, position: int) -> np.ndarray:
-        """Returns the log-probability of every word at one position of a sentence, float32 `(2, vocab_size)`.
-
-        Given the tokens before `position`, and given those after it.
-        """
-
 
 class NumpyEngine:
     """An `Engine` that computes in NumPy, in float32."""
 
     def __init__(self, source: Source):
-        self._source, self._bilm = source, NumpyBiLM(source.config, source.weights())
-        self._softmax: Softmax | None = None
+        self._bilm = NumpyBiLM(source.config, source.weights())
+        self._read_softmax = functools.cache(source.softmax)
         self._lock = threading.Lock()  # several threads may ask for the first score
 
     def vectors(self, sentences: Sequence[Words], mixed: bool) -> list[np.ndarray]:
@@ -68,9 +63,7 @@ class NumpyEngine:
 
     def softmax(self) -> Softmax:
         with self._lock:
-            if self._softmax is None:
-                self._softmax = self._source.softmax()
-            return self._softmax
+            return self._read_softmax()
 
     def token_log_probs(self, sentences: Sequence[Words], token_ids: Sequence[Sequence[int]]) -> list[np.ndarray]:
         return [values[0] for values in self.predictions([[one] for one in sentences], token_ids, ranked=False)]
@@ -92,6 +85,10 @@ class NumpyEngine:
         return [np.stack([part[:, 0], part[:, 1, ::-1]], 1) for part in parts]
 
     def word_log_probs(self, tokens: Words, position: int) -> np.ndarray:
+        """Returns the log-probability of every word at one position of a sentence, float32 `(2, vocab_size)`.
+
+        Given the tokens before `position`, and given those after it.
+        """
         ((forward, backward),) = self._outputs([[tokens]])
         kernel, bias, _ = self.softmax()
         return log_softmax(np.stack([forward[position], backward[-2 - position]]), kernel, bias)

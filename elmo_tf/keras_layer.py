@@ -1,11 +1,11 @@
 """ELMo as a layer of a user's own Keras model."""
 
-import dataclasses
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
@@ -14,7 +14,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.cached_layers import CachedLayers
 from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.model.scalar_mix import Mix, MixConfig
+from elmo_tf.model.scalar_mix import Mix, ScalarMix, parse_mix
 from elmo_tf.model.scopes import outside_scopes
 from elmo_tf.model.token_inputs import TokenMask, check_tokens, distinct_sentences, expected_tokens, lengths, to_tensor
 from elmo_tf.model.tracking import Tracked
@@ -103,24 +103,30 @@ class ELMo(Tracked, keras.layers.Layer):
         self.supports_masking = True
         self.supports_jit = False  # XLA has no strings
         self.num_mixes = num_mixes
-        self.mix_config = MixConfig(mix, penalty, layer_norm, gamma)
+        self.mix = mix if isinstance(mix, str) else np.array(mix).tolist()  # JSON has no arrays
+        self.penalty, self.layer_norm, self.gamma = penalty, layer_norm, gamma
         self.dropout_rate = dropout_rate
         self.boundaries = boundaries
         self.trainable_bilm = trainable_bilm
         self.tokenizer = tokenizer
 
-        def parts():
+        def build_parts():
             bilm = sources.network(source, trainable_bilm)
             num_layers = bilm.config.lstm.num_layers + 1
-            mixes = [self.mix_config.new_mix(num_layers, f"mix_{n}") for n in range(num_mixes)]
+            parameters = None if isinstance(mix, str) and mix == "learned" else parse_mix(mix, num_layers)
+            mixes = [
+                ScalarMix(num_layers, parameters, penalty, layer_norm, gamma, name=f"mix_{n}") for n in range(num_mixes)
+            ]
+            for scalar_mix in mixes:
+                scalar_mix.build(None)
             return bilm, mixes, keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
 
-        self.bilm, self.mixes, self.dropout = outside_scopes(parts)
+        self.bilm, self.mixes, self.dropout = outside_scopes(build_parts)
         self.cached_layers: CachedLayers | None = None
-        # A method of the function, because TensorFlow would save the function with the layer.
+        # Only the function's method: TensorFlow would save a function that is an attribute with the layer.
         self._compiled = tf.function(self._computed, autograph=False).get_concrete_function
         self.token_mask = TokenMask(boundaries, tokenizer)
-        # Keras ignores an assignment of the same value, but the layers made here have not seen it.
+        # Again: the sublayers did not exist when Keras set it.
         ELMo.trainable.fset(self, self._trainable)  # type: ignore[attr-defined]
         self.built = True
 
@@ -142,7 +148,7 @@ class ELMo(Tracked, keras.layers.Layer):
 
     def call(self, inputs, training=False):
         if inputs.dtype.is_floating and not tf.executing_eagerly():
-            return self._of_shape_alone(inputs)
+            return self._placeholder_output(inputs)
         layers = self._layers_of(inputs) if self.trainable_bilm else tf.stop_gradient(self._frozen_layers_of(inputs))
         return self._single_or_list(
             [self.dropout(tf.cast(mix(layers), self.compute_dtype), training=training) for mix in self.mixes]
@@ -161,9 +167,10 @@ class ELMo(Tracked, keras.layers.Layer):
             folder: for a temporary file, if the layers are more than 2 GB; None: the system's.
         """
         if self.trainable_bilm or self.boundaries or self.tokenizer is not None:
-            own = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("trainable_bilm", "boundaries", "tokenizer"))
+            names = ("trainable_bilm", "boundaries", "tokenizer")
+            settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
             kind = "a layer with a frozen biLM, without boundaries and tokenizer"
-            raise InputError("sentences", f"only {kind}, can remember them; this one has {own}")
+            raise InputError("sentences", f"only {kind}, can remember them; this one has {settings}")
         shape = (self.bilm.config.lstm.num_layers + 1, 2 * self.bilm.config.lstm.projection_dim)
         if not isinstance(sentences, CachedLayers):
             sentences = CachedLayers(sentences, self._layers_of, *shape, folder)
@@ -203,9 +210,9 @@ class ELMo(Tracked, keras.layers.Layer):
         return self._single_or_list([self._mix_shape(input_shape)] * self.num_mixes)
 
     def get_config(self):
-        own = ("num_mixes", "dropout_rate", "boundaries", "trainable_bilm", "tokenizer")
-        config = super().get_config() | dataclasses.asdict(self.mix_config)
-        return config | {name: getattr(self, name) for name in own} | {"source": config_lib.to_dict(self.bilm.config)}
+        names = ("num_mixes", "mix", "penalty", "layer_norm", "dropout_rate", "boundaries", "trainable_bilm")
+        settings = {name: getattr(self, name) for name in (*names, "tokenizer", "gamma")}
+        return super().get_config() | settings | {"source": config_lib.to_dict(self.bilm.config)}
 
     @classmethod
     def from_config(cls, config):
@@ -242,7 +249,7 @@ class ELMo(Tracked, keras.layers.Layer):
     def _check(self, inputs: tf.Tensor | keras.KerasTensor) -> None:
         check_tokens(inputs, self._max_chars, self.tokenizer)
 
-    def _of_shape_alone(self, inputs: tf.Tensor) -> tf.Tensor | list[tf.Tensor]:
+    def _placeholder_output(self, inputs: tf.Tensor) -> tf.Tensor | list[tf.Tensor]:
         """Returns vectors of the right shape for float inputs, in a graph that raises when it runs.
 
         Keras builds a loaded model from the shapes of its inputs, and assumes float32. If this raised while tracing,

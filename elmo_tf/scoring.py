@@ -161,7 +161,7 @@ def to_tsv(words: Iterable[Surprisal]) -> bytes:
     return text.getvalue().encode()
 
 
-def fill(engine: "Engine", tokens: Sequence[bytes], position: int, top: int) -> Iterator[Filled]:
+def fill(engine: "NumpyEngine", tokens: Sequence[bytes], position: int, top: int) -> Iterator[Filled]:
     """Yields the likeliest words for a position in a sentence, the likeliest first."""
     vocabulary = engine.softmax().vocabulary
     scores = from_both_sides(engine.word_log_probs(tokens, position))[len(SPECIAL_TOKENS) :]

@@ -75,25 +75,22 @@ class TensorFlowEngine:
         return [layers[..., :length, :] for layers, length in zip(vectors, lengths, strict=True)]
 
     def softmax(self) -> Softmax:
-        return self._scores[0]
+        return self._scoring[0]
 
     def token_log_probs(self, sentences: Sequence[Words], token_ids: Sequence[Sequence[int]]) -> list[np.ndarray]:
         ids = np.zeros((len(sentences), max(map(len, token_ids))), np.int32)
         for row, numbers in zip(ids, token_ids, strict=True):
             row[: len(numbers)] = numbers
         lengths = np.array([len(tokens) for tokens in sentences], np.int32)
-        padded_log_probs = self._scores[1](_padded(sentences), lengths, ids).numpy()
+        padded_log_probs = self._scoring[1](_padded(sentences), lengths, ids).numpy()
         return [
             np.stack([forward[1 : length + 2], backward[: length + 1]])
             for length, (forward, backward) in zip(lengths, padded_log_probs, strict=True)
         ]
 
-    def word_log_probs(self, tokens: Words, position: int) -> np.ndarray:
-        return self._scores[2](_padded([tokens]), [len(tokens)], position).numpy()
-
     @functools.cached_property
-    def _made_scores(self) -> tuple[Softmax, Any, Any]:
-        """The softmax, and the graphs of the two kinds of log-probabilities."""
+    def _scoring_graph(self) -> tuple[Softmax, Any]:
+        """The softmax, and the graph of log-probabilities."""
         weights, bilm = self._source.softmax(), self._network()
         softmax, max_chars = new_softmax(weights.kernel, weights.bias), bilm.config.char_cnn.max_chars_per_token
 
@@ -102,17 +99,12 @@ class TensorFlowEngine:
             char_ids = in_graph.encode_tokens(tokens, lengths, max_chars)
             return log_probs.token_log_probs(bilm, softmax, char_ids, token_ids)
 
-        @tf.function(input_signature=[_STRINGS, _LENGTHS, tf.TensorSpec((), tf.int32)], autograph=False)
-        def of_words(tokens, lengths, position):
-            char_ids = in_graph.encode_tokens(tokens, lengths, max_chars)
-            return log_probs.word_log_probs(bilm, softmax, char_ids, position)
-
-        return weights, of_tokens, of_words
+        return weights, of_tokens
 
     @property
-    def _scores(self) -> tuple[Softmax, Any, Any]:
+    def _scoring(self) -> tuple[Softmax, Any]:
         with self._lock:
-            return self._made_scores
+            return self._scoring_graph
 
 
 def _graph(bilm: PackedBiLM) -> _Embed:

@@ -1,4 +1,4 @@
-"""Log-probabilities of the tokens of a sentence, and of all words at one position."""
+"""Log-probabilities of the tokens of a sentence."""
 
 import tensorflow as tf
 
@@ -19,33 +19,12 @@ def token_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor,
         float32 `(batch, 2, max_length + 2)`, natural logarithms, forward first; 0 at padding, for `<S>` forward and for
         `</S>` backward, which are not predicted.
     """
-    outputs, mask = _outputs(bilm, char_ids)
-    inner = mask[:, 1:]
+    layers, mask = bilm.embed(char_ids, boundaries=True)
+    outputs, inner = tf.split(layers[:, -1], 2, -1), mask[:, 1:]
     # Forward, the output at a position predicts the token after it; backward, the token before it.
     forward = _target_log_probs(softmax, outputs[0][:, :-1], token_ids[:, 1:], inner)
     backward = _target_log_probs(softmax, outputs[1][:, 1:], token_ids[:, :-1], inner)
     return tf.stack([tf.pad(forward, ((0, 0), (1, 0))), tf.pad(backward, ((0, 0), (0, 1)))], 1)
-
-
-def word_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
-    """Returns the log-probability of every word of the vocabulary at one position of a sentence.
-
-    Args:
-        char_ids: int32 `(1, length, max_chars_per_token)`. The token at `position` is not used.
-        position: int32 scalar, counted from 0.
-
-    Returns:
-        float32 `(2, vocab_size)`: given the tokens before `position`, and given those after it.
-    """
-    (forward, backward), _ = _outputs(bilm, char_ids)
-    return softmax.log_probs(tf.stack([forward[0, position], backward[0, position + 2]]))
-
-
-def _outputs(bilm: Encoder, char_ids: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]:
-    """Returns each direction's top layer, float32 `(batch, max_length + 2, projection_dim)`, and the mask."""
-    layers, mask = bilm.embed(char_ids, boundaries=True)
-    forward, backward = tf.split(layers[:, -1], 2, -1)
-    return (forward, backward), mask
 
 
 def _target_log_probs(softmax: SampledSoftmax, outputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

@@ -68,10 +68,6 @@ class SampledSoftmax(keras.layers.Layer):
             return (self._full_training if training else self._full)(inputs, targets)
         return self._sampled(inputs, targets, num_sampled, seed)
 
-    def log_probs(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Returns the log-probability of every word, float32 `(num_tokens, vocab_size)`."""
-        return tf.nn.log_softmax(tf.matmul(inputs, self.kernel, transpose_b=True) + self.bias)
-
     def get_config(self):
         return super().get_config() | {"vocab_size": self.vocab_size, "product_dtype": self.product_dtype}
 

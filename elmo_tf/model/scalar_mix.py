@@ -1,6 +1,5 @@
 """The weighted sum of a biLM's layers, and the ways to specify its scalar parameters."""
 
-import dataclasses
 import numbers
 from collections.abc import Sequence
 from typing import Any
@@ -52,9 +51,11 @@ class ScalarMix(keras.layers.Layer):
         self.fixed_parameters = None if scalar_parameters is None else [float(number) for number in scalar_parameters]
         if self.fixed_parameters is not None and len(self.fixed_parameters) != num_layers:
             raise InputError("scalar_parameters", f"{num_layers} numbers, one per layer", self.fixed_parameters)
+        if not 0 <= penalty < np.inf:
+            raise InputError("penalty", "a number that is not negative", penalty)
         self.penalty = penalty
         self.layer_norm = layer_norm
-        self.fixed_gamma = gamma
+        self.fixed_gamma = None if gamma is None else _checked_gamma(gamma)
 
     def build(self, _):
         learned = self.fixed_parameters is None
@@ -79,46 +80,21 @@ class ScalarMix(keras.layers.Layer):
         return (input_shape[0], *input_shape[2:])
 
     def get_config(self):
-        own = {name: getattr(self, name) for name in ("num_layers", "penalty", "layer_norm")}
-        return super().get_config() | own | {"scalar_parameters": self.fixed_parameters, "gamma": self.fixed_gamma}
+        settings = {name: getattr(self, name) for name in ("num_layers", "penalty", "layer_norm")}
+        return super().get_config() | settings | {"scalar_parameters": self.fixed_parameters, "gamma": self.fixed_gamma}
 
 
 Mix = str | int | Sequence[float]
 
 
-@dataclasses.dataclass(frozen=True)
-class MixConfig:
-    """How a layer mixes a biLM's layers.
-
-    Args:
-        mix: `"learned"`, or as for `parse_mix`.
-        penalty, layer_norm, gamma: as for `ScalarMix`.
-    """
-
-    mix: Mix = "learned"
-    penalty: float = 0.0
-    layer_norm: bool = False
-    gamma: float | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.penalty < np.inf:
-            raise InputError("penalty", "a number that is not negative", self.penalty)
-        if self.gamma is not None:
-            try:
-                object.__setattr__(self, "gamma", float(self.gamma))
-            except (TypeError, ValueError):
-                raise InputError("gamma", "None or a finite number", repr(self.gamma)) from None
-            if not abs(self.gamma) <= np.finfo(np.float32).max:
-                raise InputError("gamma", "None or a finite number", self.gamma)
-        if not isinstance(self.mix, str):
-            object.__setattr__(self, "mix", np.array(self.mix).tolist())  # JSON has no arrays
-
-    def new_mix(self, num_layers: int, name: str) -> ScalarMix:
-        """Returns a built mix of so many layers; `InputError` if `parse_mix` refuses `mix`."""
-        fixed = None if self.mix == "learned" else parse_mix(self.mix, num_layers)
-        scalar_mix = ScalarMix(num_layers, fixed, self.penalty, self.layer_norm, self.gamma, name=name)
-        scalar_mix.build(None)
-        return scalar_mix
+def _checked_gamma(gamma: Any) -> float:
+    try:
+        value = float(gamma)
+    except (TypeError, ValueError):
+        value = np.nan
+    if not abs(value) <= np.finfo(np.float32).max:
+        raise InputError("gamma", "a finite number", repr(gamma))
+    return value
 
 
 def parse_mix(mix: Mix, num_layers: int) -> list[float]:
@@ -137,8 +113,8 @@ def parse_mix(mix: Mix, num_layers: int) -> list[float]:
     if isinstance(mix, str) and mix == "top":
         return _single_layer(num_layers - 1, num_layers)
     try:
-        given = [float(part) for part in mix.split(",")] if isinstance(mix, str) else mix
-        values = np.array(given, np.float64)
+        parsed = [float(part) for part in mix.split(",")] if isinstance(mix, str) else mix
+        values = np.array(parsed, np.float64)
     except (TypeError, ValueError):
         values = np.array(())
     if values.shape == (num_layers,) and np.all(np.abs(values) <= np.finfo(np.float32).max):
@@ -156,9 +132,7 @@ def build_mix(num_layers: int, mix: Mix = "average", gamma: float = 1.0) -> Scal
     built = ScalarMix(num_layers, name="scalar_mix")
     built.build(None)
     built.scalar_parameters.assign(parse_mix(mix, num_layers))
-    if not abs(gamma) <= float(np.finfo(np.float32).max):
-        raise InputError("gamma", "a finite number", gamma)
-    built.gamma.assign(gamma)
+    built.gamma.assign(_checked_gamma(gamma))
     return built
 
 

@@ -110,7 +110,7 @@ class TokenMask(keras.layers.Layer):
             num_tokens = tf.cast(inputs.row_lengths(), tf.int32)
             time = tf.maximum(tf.reduce_max(num_tokens), 0)
         elif inputs.shape.rank == 1:
-            if inputs.dtype.is_floating:  # only the shape matters: see `ELMo._of_shape_alone`
+            if inputs.dtype.is_floating:  # only the shape matters: see `ELMo._placeholder_output`
                 num_tokens = tf.ones_like(inputs, tf.int32)
             else:  # the layer splits too; next to the network, the second time costs nothing
                 num_tokens = in_graph.split(inputs, self.tokenizer)[1]
@@ -134,7 +134,7 @@ class TokenMask(keras.layers.Layer):
 
 def lengths(inputs: tf.Tensor) -> tf.Tensor:
     """Returns each row's number of tokens, int32 `(batch,)`: up to the last that is not padding."""
-    if inputs.dtype.is_floating:  # only the shape matters: see `ELMo._of_shape_alone`
+    if inputs.dtype.is_floating:  # only the shape matters: see `ELMo._placeholder_output`
         return tf.fill(tf.shape(inputs)[:1], tf.shape(inputs)[1])
     real = inputs != "" if inputs.dtype == tf.string else tf.reduce_any(inputs != char_ids_lib.PADDING, -1)
     ends = tf.reduce_max(tf.where(real, tf.range(1, tf.shape(inputs)[1] + 1), 0), 1)

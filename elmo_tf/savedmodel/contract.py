@@ -32,8 +32,3 @@ FUNCTIONS = {"default": STRINGS, "tokens": TOKENS, "char_ids": CHAR_IDS}
 SCORE = "score"
 # The function of each signature.
 SIGNATURES = {"serving_default": "default", **{name: name for name in FUNCTIONS}}
-
-
-def lstm_outputs(number: int) -> str:
-    """Returns the name of the output with the vectors of biLSTM layer `number`, counted from 1."""
-    return f"lstm_outputs{number}"

@@ -12,13 +12,6 @@ _MIXED = "char_ids: expected rows with no id 0 (tokens) or only the id 0 (paddin
 _GAP = "char_ids: expected padding only after the last token of a sentence, found some before a token"
 
 
-def checked_strings(strings: tf.Tensor) -> tf.Tensor:
-    """Returns `strings` after checking its shape, string `(batch,)`."""
-    shape = _shape(strings)
-    with tf.control_dependencies([_assert_rank("strings", shape, "[batch]", 1)]):
-        return tf.identity(strings)
-
-
 def checked_batch(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """Returns inputs, whose ranks are known, after checking their ranks and that all have the same number of rows."""
     shapes = {name: _shape(values) for name, values in inputs.items()}
@@ -33,18 +26,11 @@ def checked_batch(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 
 def checked_tokens(tokens: tf.Tensor, sequence_len: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns string `(batch, max_length)` and int32 `(batch,)` after checking that each length fits its row."""
-    shape, len_shape = _shape(tokens), _shape(sequence_len)
-    rank = _assert_rank("tokens", shape, "[batch, max_length]", 2)
-    with tf.control_dependencies([rank, _assert_rank("sequence_len", len_shape, "[batch]", 1)]):
-        batch_size, max_length, num_lengths = shape[0], shape[1], len_shape[0]
+    tokens, sequence_len = checked_batch({"tokens": tokens, "sequence_len": sequence_len}).values()
+    max_length = tf.shape(tokens)[1]
     wrong = tf.boolean_mask(sequence_len, (sequence_len < 0) | (sequence_len > max_length))
-    per_row = "sequence_len: expected {} lengths, one for each row of tokens, found {}"
-    in_range = "sequence_len: expected lengths from 0 to {}, found {}"
-    checks = [
-        _assert(tf.equal(num_lengths, batch_size), per_row, batch_size, num_lengths),
-        _assert(tf.equal(tf.size(wrong), 0), in_range, max_length, wrong[:1]),
-    ]
-    with tf.control_dependencies(checks):
+    message = "sequence_len: expected lengths from 0 to {}, found {}"
+    with tf.control_dependencies([_assert(tf.equal(tf.size(wrong), 0), message, max_length, wrong[:1])]):
         return tf.identity(tokens), tf.identity(sequence_len)
 
 
@@ -60,12 +46,12 @@ def checked_char_ids(ids: tf.Tensor, max_chars_per_token: int) -> tf.Tensor:
         width = _assert(tf.equal(shape[2], max_chars_per_token), message, shape)
     with tf.control_dependencies([width]):
         ids = tf.identity(ids)
-    least, most = tf.reduce_min(ids), tf.reduce_max(ids)
+    min_id, max_id = tf.reduce_min(ids), tf.reduce_max(ids)
     num_ids = tf.reduce_sum(tf.cast(ids != char_ids_lib.PADDING, tf.int32), -1)
     real = num_ids > 0
     in_range = f"char_ids: expected ids from 0 to {char_ids_lib.NUM_CHARS - 1}, found {{}} to {{}}"
     checks = [
-        _assert((least >= 0) & (most < char_ids_lib.NUM_CHARS), in_range, least, most),
+        _assert((min_id >= 0) & (max_id < char_ids_lib.NUM_CHARS), in_range, min_id, max_id),
         _assert(tf.reduce_all(~real | (num_ids == max_chars_per_token)), _MIXED),
         _assert(tf.reduce_all(real[:, :-1] | ~real[:, 1:]), _GAP),
     ]

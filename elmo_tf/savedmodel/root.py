@@ -96,11 +96,11 @@ class _Functions:
         num_tokens = tf.reduce_sum(tf.cast(mask, tf.float32), 1, keepdims=True)
         outputs = {"layers": layers, "word_emb": layers[:, 0, :, : self._dim], "elmo": elmo, "mask": mask}
         outputs["default"] = tf.math.divide_no_nan(tf.reduce_sum(elmo, 1), num_tokens)
-        outputs |= {contract.lstm_outputs(number): layers[:, number] for number in range(1, self._mix.num_layers)}
+        outputs |= {f"lstm_outputs{number}": layers[:, number] for number in range(1, self._mix.num_layers)}
         return outputs
 
     def default(self, strings: tf.Tensor) -> Outputs:
-        strings = graph_checks.checked_strings(strings)
+        strings = graph_checks.checked_batch({"strings": strings})["strings"]
         tokens, lengths, offsets = in_graph.split_with_offsets(strings, self._tokenizer)
         texts = {"tokens": tokens} if offsets is None else {"tokens": tokens, "offsets": offsets}
         return self._outputs(in_graph.encode_tokens(tokens, lengths, self._max_chars)) | texts
@@ -115,7 +115,7 @@ class _Functions:
         return self._outputs(graph_checks.checked_char_ids(char_ids, self._max_chars))
 
     def score(self, softmax: SampledSoftmax, vocabulary: tf.lookup.StaticHashTable, strings: tf.Tensor) -> Outputs:
-        strings = graph_checks.checked_strings(strings)
+        strings = graph_checks.checked_batch({"strings": strings})["strings"]
         tokens, lengths = in_graph.split(strings, self._tokenizer)
         positions = tf.range(tf.shape(tokens)[1] + 2)
         token_ids = tf.pad(tf.cast(vocabulary.lookup(tokens), tf.int32), ((0, 0), (1, 1)))  # `<S>` is 0

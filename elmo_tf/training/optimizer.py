@@ -49,9 +49,7 @@ class Optimizer(tf.Module):
         replica = tf.distribute.get_replica_context()
         summed = replica.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
         summed = [_without_duplicates(gradient) for gradient in summed]
-        norm = tf.linalg.global_norm(summed)
-        scale = self.config.clip_norm / tf.maximum(norm, self.config.clip_norm)
-        summed = [_scaled(gradient, scale) for gradient in summed]
+        summed, norm = tf.clip_by_global_norm(summed, self.config.clip_norm)
         dense = [(number, g) for number, g in enumerate(summed) if not isinstance(g, tf.IndexedSlices)]
         sparse = [(n, g.values, g.indices) for n, g in enumerate(summed) if isinstance(g, tf.IndexedSlices)]
         replica.merge_call(self._update, args=(dense, sparse))
@@ -262,9 +260,3 @@ def _without_duplicates(gradient):
     indices, positions = tf.unique(gradient.indices)
     values = tf.math.unsorted_segment_sum(gradient.values, positions, tf.size(indices))
     return tf.IndexedSlices(values, indices, gradient.dense_shape)
-
-
-def _scaled(gradient, scale):
-    if isinstance(gradient, tf.IndexedSlices):
-        return tf.IndexedSlices(gradient.values * scale, gradient.indices, gradient.dense_shape)
-    return gradient * scale

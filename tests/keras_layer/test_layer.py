@@ -144,8 +144,8 @@ def test_the_static_shape_is_known(boundaries):
         ({"mix": np.zeros(2)}, r"mix: expected .*, found \[0.0, 0.0\]"),
         ({"penalty": -0.1}, "penalty: expected a number that is not negative, found -0.1"),
         ({"dropout_rate": 1.5}, "dropout_rate: expected a number from 0 to 1, 1 excluded, found 1.5"),
-        ({"gamma": np.nan}, "gamma: expected None or a finite number, found nan"),
-        ({"gamma": "x"}, "gamma: expected None or a finite number, found 'x'"),
+        ({"gamma": np.nan}, "gamma: expected a finite number, found nan"),
+        ({"gamma": "x"}, "gamma: expected a finite number, found 'x'"),
         ({"num_mixes": 0}, "num_mixes: expected at least 1, found 0"),
     ],
 )

@@ -20,7 +20,7 @@ def call(model, name, **inputs):
 
 
 WORDS = [[b"a", b"bank"], [b"a", b""]]
-TWO_ROWS = "sequence_len: expected 2 lengths, one for each row of tokens"
+SAME_ROWS = "tokens, sequence_len: expected the same number of rows in each"
 MIXED = "char_ids: expected rows with no id 0 (tokens) or only the id 0 (padding), found a row with both"
 GAP = "char_ids: expected padding only after the last token of a sentence, found some before a token"
 WRONG = [
@@ -28,7 +28,7 @@ WRONG = [
     ("default", {"strings": [[b"a"], [b"b"]]}, r"strings: expected shape [batch], found [2 1]"),
     ("tokens", {"tokens": [b"a"], "sequence_len": [1]}, "tokens: expected shape [batch, max_length], found [1]"),
     ("tokens", {"tokens": WORDS, "sequence_len": [[2], [1]]}, "sequence_len: expected shape [batch], found [2 1]"),
-    ("tokens", {"tokens": WORDS, "sequence_len": [2]}, f"{TWO_ROWS}, found 1"),
+    ("tokens", {"tokens": WORDS, "sequence_len": [2]}, f"{SAME_ROWS}, found [2 1]"),
     ("tokens", {"tokens": WORDS, "sequence_len": [2, 3]}, "sequence_len: expected lengths from 0 to 2, found [3]"),
     ("tokens", {"tokens": WORDS, "sequence_len": [-1, 2]}, "sequence_len: expected lengths from 0 to 2, found [-1]"),
     ("char_ids", {"char_ids": IDS[0]}, "char_ids: expected shape [batch, max_length, 50], found [3 50]"),
