@@ -124,7 +124,7 @@ def test_only_jobs_with_the_name_are_cancelled_on_flink_even_if_they_arrive_late
     assert not flink_cluster.cancel("http://127.0.0.1:1", "mine", 0.1)
     late = {"jid": "d4", "name": "late", "state": "RUNNING"}
     threading.Timer(0.2, FakeFlink.jobs.append, [late]).start()
-    assert flink_cluster.cancel(f"http://{flink}", "late", 5, appears=2)
+    assert flink_cluster.cancel(f"http://{flink}", "late", 5, startup_seconds=2)
     assert late["state"] == "CANCELED"
     assert flink_cluster.cancel(f"http://{flink}", "never", 5)
 
