@@ -48,7 +48,7 @@ class Cleaner(NamedTuple):
         """Returns the usable text of a block. In FASTA, that is the sequences, after a name and a tab if `numbered`."""
         records = block.is_fasta
         lines = block.data.removesuffix(b"\n").split(b"\n")
-        irregular = self._irregular(block, lines)  # but for long lines
+        irregular = self._irregular(block, lines)  # `long_lines` is added below
         if irregular["byte_order_marks"]:
             lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
         # An invalid line becomes blank, which ends a paragraph. In FASTA, it may be a header: only the bytes go.
