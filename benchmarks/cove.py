@@ -28,7 +28,7 @@ import tensorflow as tf
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from elmo_tf.annotated.numbered_lines import lines
-from elmo_tf.files import staging
+from elmo_tf.files import stores
 from elmo_tf.text import penn
 
 UNITS, WORD_DIM, GLOVE_DIM, READOUT_DIM, DROPOUT_RATE = 300, 275, 25, 300, 0.3
@@ -205,7 +205,7 @@ def train(data: pathlib.Path, workdir: pathlib.Path, epochs: int) -> None:
     known = {"history": [], "english": english, "german": german, "glove": glove}
     if not (workdir / "words.json").exists():
         workdir.mkdir(parents=True, exist_ok=True)
-        staging.write_file(workdir / "words.json", json.dumps(known).encode())
+        stores.write(workdir / "words.json", json.dumps(known).encode())
     model = CoVe(workdir)
     if not model.history:
         keras.utils.set_random_seed(0)
@@ -223,7 +223,7 @@ def train(data: pathlib.Path, workdir: pathlib.Path, epochs: int) -> None:
         model.network.save(workdir / "incomplete.keras")
         os.replace(workdir / "incomplete.keras", workdir / "translator.keras")
         known["history"] = model.history = [*model.history, {name: values[-1] for name, values in losses.items()}]
-        staging.write_file(workdir / "words.json", json.dumps(known).encode())
+        stores.write(workdir / "words.json", json.dumps(known).encode())
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from elmo_tf import config as config_lib  # noqa: E402
 from elmo_tf import sources  # noqa: E402
-from elmo_tf.beam import job_config, plan, runners  # noqa: E402
+from elmo_tf.beam import job_config, output_folder, runners  # noqa: E402
 from elmo_tf.beam.embed import EmbedConfig, embed_task, numbering, run  # noqa: E402
 
 _TASK_TEXT = 27_000  # bytes, which make 64 MB of vectors
@@ -45,8 +45,8 @@ def main() -> None:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         start = time.monotonic()
         with (
-            runners.connected(runners.parse([]), run.__name__) as pipeline,
-            plan.claimed({"vectors": output}, {"command": "embed"}) as folders,
+            runners.configured_pipeline(runners.parse([]), run.__name__) as pipeline,
+            output_folder.claim({"vectors": output}, {"command": "embed"}) as folders,
         ):
             run.build(pipeline, config, folders["vectors"], settings, corpus, count, "0" * 64)
             graph = len(pipeline.to_runner_api().SerializeToString())

@@ -28,7 +28,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from benchmarks import encoder_scores, measuring, probes
 from benchmarks.evening_budget import Budget
 from benchmarks.evening_systems import Elmo, FastText, Spacy
-from elmo_tf.files import staging
+from elmo_tf.files import stores
 from elmo_tf.probes.blimp import read_minimal_pairs
 from elmo_tf.text import penn
 
@@ -61,7 +61,7 @@ def train(name: str, arguments: argparse.Namespace) -> dict:
     if not text.exists():
         lines = lzma.decompress((arguments.data / "litbank_gutenberg/train.txt.xz").read_bytes()).splitlines()
         order = np.random.default_rng(0).permutation(len(lines))
-        staging.write_file(text, b"".join(lines[number] + b"\n" for number in order))
+        stores.write(text, b"".join(lines[number] + b"\n" for number in order))
     trained = system(name)
     budget = Budget(folder, arguments.cpu_hours * 3600)
     passes = trained.train(text, folder, budget)

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 
 from benchmarks import measuring
-from elmo_tf.files import staging
+from elmo_tf.files import stores
 
 _SAVE_SECONDS = 300  # of CPU time, between two saves
 
@@ -42,7 +42,7 @@ class Budget:
 
     def save(self) -> None:
         """Keeps what is spent. Call it whenever the state is saved, so that a resumed run begins with both."""
-        staging.write_file(self._path, json.dumps({"seconds": self.spent}).encode())
+        stores.write(self._path, json.dumps({"seconds": self.spent}).encode())
 
 
 def spend(

@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from benchmarks import probes
 from benchmarks.histories import first_better
 from benchmarks.measuring import aligned
-from elmo_tf.files import staging
+from elmo_tf.files import stores
 from elmo_tf.tasks import systems
 
 # Settings of the ways to use ELMo; the recipe's own is "elmo".
@@ -228,7 +228,7 @@ def _polarity(data: pathlib.Path, output: pathlib.Path) -> Files:
 def _written(output: pathlib.Path, name: str, parts: dict[str, list[str]], between: str = "\n") -> Files:
     paths = {part: output / f"{name}.{part}.txt" for part in parts}
     for part, lines in parts.items():
-        staging.write_file(paths[part], (between.join(lines) + "\n").encode())
+        stores.write(paths[part], (between.join(lines) + "\n").encode())
     return paths
 
 

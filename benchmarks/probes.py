@@ -21,7 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from elmo_tf.files import staging
+from elmo_tf.files import stores
 
 FILES = {
     "pos": {"train": "ud_ewt/en_ewt-ud-train.conllu.xz", "test": "ud_ewt/en_ewt-ud-test.conllu"},
@@ -91,7 +91,7 @@ def result(name: str, command: list[str], output: pathlib.Path, resumes: bool = 
         values = json.loads(lines[-1])
         values |= {"seconds": round(time.monotonic() - started), "cpu_seconds": round(_child_seconds() - used)}
         values |= {"command": shlex.join(command)}
-        staging.write_file(path, json.dumps(values).encode() + b"\n")
+        stores.write(path, json.dumps(values).encode() + b"\n")
     values = json.loads(path.read_bytes())
     if values["command"] != shlex.join(command):
         sys.exit(f"--output: expected results of {shlex.join(command)}, found those of {values['command']} in {path}")

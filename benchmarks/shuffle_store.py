@@ -18,7 +18,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from elmo_tf.beam import plan  # noqa: E402
+from elmo_tf.beam import output_folder  # noqa: E402
 from elmo_tf.beam.preprocess import encoder, shards, shuffle  # noqa: E402
 from elmo_tf.corpus import sentences  # noqa: E402
 from elmo_tf.files import stores  # noqa: E402
@@ -43,7 +43,7 @@ def main() -> None:
         return contents[path[path.rindex(".") :]][start:end]
 
     stores.read_range = read_range
-    folders = {SPLIT: plan.Folder("simulated://bucket/records", "0" * 16, "run")}
+    folders = {SPLIT: output_folder.Folder("simulated://bucket/records", "0" * 16, "run")}
     output = shards.Output(folders, sentences.Settings("whitespace", sentences.SENTENCE), count, 1)
     gather = shuffle.Gather(output.folder, True, output, count, count)
     started_at = time.monotonic()

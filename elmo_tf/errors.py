@@ -73,8 +73,11 @@ def printable(text: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Returns an error's message in one line, an `OSError`'s without its number and file."""
-    return " ".join(str(getattr(error, "strerror", None) or error).split())
+    """Returns an error's message in one line, an `OSError`'s without its number and file; of Beam's, the innermost."""
+    while details := getattr(error, "exception_details", None):
+        error = next(iter(details.values())) if isinstance(details, dict) else details
+    words = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error) or type(error).__name__
+    return " ".join(words.split())
 
 
 def unreadable(path: object, error: Exception) -> InputError:

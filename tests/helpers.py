@@ -112,7 +112,7 @@ def example(tokens: list[bytes], words: vocabulary_lib.Vocabulary) -> bytes:
     """Returns a sentence as the record that preprocessing makes of it."""
     cut = [token[: char_ids.MAX_CHARS_PER_TOKEN - char_ids.NUM_MARKS] for token in tokens]
     ids = [vocabulary_lib.BEGIN_ID, *words.ids(tokens), vocabulary_lib.END_ID]
-    return wire.encode_example(wire.varints(ids), b"".join(cut), bytes(map(len, cut)))
+    return wire.encode_example(b"".join(map(wire.varint, ids)), b"".join(cut), bytes(map(len, cut)))
 
 
 def sentences_of(folder: record_folder.Records) -> list[tuple[list[int], list[bytes]]]:

@@ -72,7 +72,7 @@ OTHER_WORDS = "these records have another vocabulary, of "
 
 WRONG = [
     (f"{PREPROCESS} missing.txt", says("missing.txt", "no such file$")),
-    (f"{PREPROCESS} empty.txt", "--input: it has no words"),
+    (f"{PREPROCESS} empty.txt", "--input: contains no words"),
     (f"{PREPROCESS} text.txt --min-count 999", "--min-count: expected at most .*, found 999"),
     (TRAIN.replace("tiny", "tny"), f"--preset: no preset 'tny'; did you mean tiny\\? \\(expected one of {PRESETS}\\)$"),
     (TRAIN.replace("--preset tiny", ""), f"--preset: a new workdir needs a preset: {PRESETS}$"),

@@ -105,7 +105,7 @@ class Question:
 
 def paragraph_of(text: str, tokenizer: str = "penn") -> Paragraph:
     """Returns a text with its words."""
-    return Paragraph(text, tuple(words_of(text, tokenizer, finely=True)))
+    return Paragraph(text, tuple(words_of(text, tokenizer, split_hyphens=True)))
 
 
 def question_of(

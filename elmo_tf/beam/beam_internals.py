@@ -10,6 +10,7 @@ for a dead worker's answers without a timeout.
 For options: `_add_argparse_args` of each kind of `PipelineOptions`: Beam itself ignores an option that is misspelt.
 """
 
+import types
 from typing import Any
 
 import grpc
@@ -26,24 +27,19 @@ WORKER_MODULE = "apache_beam.runners.worker.sdk_worker_main"
 __all__ = ["MAGIC_HOST_NAMES", "FlinkRunner", "FnApiRunner", "environments"]
 
 
-class _LoopbackGrpc:
-    """The module grpc, except that its servers listen on loopback addresses whatever address they are given."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(grpc, name)
-
-    def server(self, *arguments: Any, **settings: Any) -> grpc.Server:
-        """Returns `grpc.server`'s server."""
-        made = grpc.server(*arguments, **settings)
-        listen = made.add_insecure_port
-        made.add_insecure_port = lambda address: listen(f"localhost:{address.rpartition(':')[2]}")
-        return made
+def _loopback_server(*arguments: Any, **settings: Any) -> grpc.Server:
+    """Returns `grpc.server`'s server, except that it listens on loopback addresses whatever address it is given."""
+    server = grpc.server(*arguments, **settings)
+    listen = server.add_insecure_port
+    server.add_insecure_port = lambda address: listen(f"localhost:{address.rpartition(':')[2]}")
+    return server
 
 
 def listen_on_loopback() -> None:
-    """Has the servers that Beam starts in this process from now on listen on loopback addresses only."""
+    """Makes the servers that Beam starts in this process from now on listen on loopback addresses only."""
+    loopback_grpc = types.SimpleNamespace(**vars(grpc) | {"server": _loopback_server})
     for module in (abstract_job_service, local_job_service, worker_handlers, worker_pool_main):
-        setattr(module, "grpc", _LoopbackGrpc())  # noqa: B010
+        setattr(module, "grpc", loopback_grpc)  # noqa: B010
 
 
 def add_options(parser: Any) -> None:

@@ -10,15 +10,14 @@ import apache_beam as beam
 from elmo_tf.corpus import corpora
 
 
-class PackedCorpus:
-    """The files to read. Beam pickles steps several times, which takes 1.5 s longer for a list of 20,000 files."""
+def pack(corpus: list[corpora.TextFile]) -> bytes:
+    """Returns the files as bytes. Beam pickles steps several times, which takes 1.5 s longer for 20,000 files."""
+    return zlib.compress(pickle.dumps(corpus))
 
-    def __init__(self, files: list[corpora.TextFile]):
-        self._packed = zlib.compress(pickle.dumps(files))
 
-    def files(self) -> list[corpora.TextFile]:
-        """Returns the files."""
-        return pickle.loads(zlib.decompress(self._packed))
+def unpack(packed: bytes) -> list[corpora.TextFile]:
+    """Returns the files that `pack` packed."""
+    return pickle.loads(zlib.decompress(packed))
 
 
 @beam.ptransform_fn

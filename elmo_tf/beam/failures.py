@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import apache_beam as beam
 
-from elmo_tf.beam import plan
+from elmo_tf.beam import output_folder
 from elmo_tf.errors import InputError, printable
 from elmo_tf.files import stores
 
@@ -20,45 +20,46 @@ _KINDS = {kind.__name__: kind for kind in (InputError, stores.ReadError, stores.
 
 @dataclasses.dataclass(eq=False)
 class TaskFn(beam.DoFn):
-    """Does tasks. If one meets bad input, its error is written to the output folder, and it yields nothing.
+    """Base class of steps that process tasks.
 
-    If the disk or the network fails, a remote runner may try again, so there the exception is raised. A local run stops
-    at the first error. Subclasses do a task in `do` and say where their `phase` stands among those of the job.
+    On bad input it writes the error to the output folder and yields `failed`. A local run stops at the first error. If
+    the disk or the network fails, the exception is raised, because a remote runner may try again. Subclasses implement
+    `process_task`; `phase` is the step's place in the order of the job.
     """
 
-    folder: plan.Folder  # the output folder
-    stops: bool  # whether the run is local
+    folder: output_folder.Folder
+    is_local_run: bool
 
     phase: ClassVar[int] = 0
     failed: ClassVar[tuple[Any, ...]] = ()  # what a task that failed yields
 
-    def do(self, task: Any, *sides: Any) -> Iterable[Any]:
-        """Returns what becomes of a task."""
+    def process_task(self, task: Any, *side_inputs: Any) -> Iterable[Any]:
+        """Returns the results of a task."""
         raise NotImplementedError
 
     @beam.typehints.no_annotations
-    def process(self, task: Any, *sides: Any) -> Iterator[Any]:
+    def process(self, task: Any, *side_inputs: Any) -> Iterator[Any]:
         try:
-            self.folder.check()  # an earlier run's job ends here
-            yield from self.do(task, *sides)
-        except plan.AbandonedError:
+            self.folder.check()  # a job left over from an earlier run stops here
+            yield from self.process_task(task, *side_inputs)
+        except output_folder.AbandonedError:
             yield from self.failed
         except tuple(_KINDS.values()) as error:
-            if isinstance(error, OSError) and not self.stops:
+            if isinstance(error, OSError) and not self.is_local_run:
                 raise
             number = task if isinstance(task, int) else getattr(task, "number", 0)
             content = [type(error).__name__, *(printable(str(argument)) for argument in error.__reduce__()[1])]
-            # A disk may be too full even for this; then the runner has the error alone.
+            # The disk may be too full even for this; then only the runner has the error.
             with contextlib.suppress(stores.WriteError):
-                stores.write(self.folder.own(f"error-{self.phase}-{number:08d}"), json.dumps(content).encode())
-            if self.stops:
+                stores.write(self.folder.run_file(f"error-{self.phase}-{number:08d}"), json.dumps(content).encode())
+            if self.is_local_run:
                 raise
             yield from self.failed
 
 
-def first(folder: plan.Folder) -> Exception | None:
+def first_error(folder: output_folder.Folder) -> Exception | None:
     """Returns the error of this run with the lowest phase and number; None if there is none."""
-    prefix = folder.own("error-").rpartition("/")[2]
+    prefix = folder.run_file("error-").rpartition("/")[2]
     names = sorted(name for name in stores.names(folder.path) if name.startswith(prefix))
     if not names:
         return None

@@ -17,11 +17,11 @@ from elmo_tf.errors import InputError
 
 _ANSWER_SECONDS = 10
 _POLL_SECONDS = 0.5
-_UNANSWERED = (OSError, ValueError, http.client.HTTPException)  # no answer, or not Flink's
+_REQUEST_ERRORS = (OSError, ValueError, http.client.HTTPException)  # no answer, or not Flink's
 _ENDED = ("FINISHED", "CANCELED", "FAILED")
 
 
-def address(options: PipelineOptions) -> str | None:
+def cluster_address(options: PipelineOptions) -> str | None:
     """Returns the address of the Flink cluster that jobs are sent to; None if they are not."""
     flink = options.view_as(FlinkRunnerOptions)
     if not flink.flink_submit_uber_jar or flink.flink_master in beam_internals.MAGIC_HOST_NAMES:
@@ -31,35 +31,37 @@ def address(options: PipelineOptions) -> str | None:
 
 def check(options: PipelineOptions) -> None:
     """Raises `InputError` unless the cluster, if there is one, answers."""
-    if (where := address(options)) is None:
+    if (address := cluster_address(options)) is None:
         return
     try:
-        _ask(f"{where}/config")["flink-version"]
-    except (*_UNANSWERED, KeyError, TypeError) as error:
+        _request(f"{address}/config")["flink-version"]
+    except (*_REQUEST_ERRORS, KeyError, TypeError) as error:
         # urllib wraps the operating system's error.
         inner = getattr(error, "reason", error)
-        reason = getattr(inner, "strerror", None) or "something else answers"
-        raise InputError("flink_master", "the address of a Flink cluster that answers", f"{reason}: {where}") from None
+        reason = getattr(inner, "strerror", None) or "the server there is not Flink"
+        raise InputError(
+            "flink_master", "the address of a Flink cluster that answers", f"{reason}: {address}"
+        ) from None
 
 
-def cancel(where: str, name: str, seconds: float, appears: float = 0) -> bool:
-    """Cancels the jobs with this name on the cluster at `where`, within `seconds`; returns whether none is left.
+def cancel(address: str, name: str, seconds: float, startup_seconds: float = 0) -> bool:
+    """Cancels the jobs with this name on the cluster at `address`, within `seconds`; returns whether all have ended.
 
-    `appears` is how long to wait for a job that may not have reached the cluster yet.
+    `startup_seconds` is how long to wait for a job that may not have reached the cluster yet.
     """
     start = time.monotonic()
     while (waited := time.monotonic() - start) < seconds:
-        with contextlib.suppress(*_UNANSWERED):
-            jobs = [job for job in _ask(f"{where}/jobs/overview")["jobs"] if job["name"] == name]
-            left = [job for job in jobs if job["state"] not in _ENDED]
-            if not left and (jobs or waited >= appears):
+        with contextlib.suppress(*_REQUEST_ERRORS):
+            jobs = [job for job in _request(f"{address}/jobs/overview")["jobs"] if job["name"] == name]
+            running = [job for job in jobs if job["state"] not in _ENDED]
+            if not running and (jobs or waited >= startup_seconds):
                 return True
-            for job in left:
-                _ask(f"{where}/jobs/{job['jid']}?mode=cancel", "PATCH")
+            for job in running:
+                _request(f"{address}/jobs/{job['jid']}?mode=cancel", "PATCH")
         time.sleep(_POLL_SECONDS)
     return False
 
 
-def _ask(url: str, method: str = "GET") -> Any:
+def _request(url: str, method: str = "GET") -> Any:
     with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=_ANSWER_SECONDS) as answer:
         return json.load(answer)

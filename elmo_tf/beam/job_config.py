@@ -46,7 +46,7 @@ class JobConfig:
         is_raw = self.tokenizer in ("unicode", None)
         if self.line is not None:
             self.require_one_of("line", sentences.LINES)
-            require("line", is_raw, "it needs the tokenizer unicode")
+            require("line", is_raw, "only works with the tokenizer unicode")
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -60,10 +60,10 @@ class JobConfig:
         value = getattr(self, name)
         require(name, value in values, f"one of {', '.join(values)}", value)
 
-    def require_at_least(self, name: str, least: int) -> None:
-        """Raises `InputError` if a field is less than `least`."""
+    def require_at_least(self, name: str, minimum: int) -> None:
+        """Raises `InputError` if a field is less than `minimum`."""
         value = getattr(self, name)
-        require(name, value is None or value >= least, f"at least {least}", value)
+        require(name, value is None or value >= minimum, f"at least {minimum}", value)
 
     def settings(self) -> sentences.Settings:
         """Returns how text becomes sentences."""
@@ -73,7 +73,7 @@ class JobConfig:
         line = self.line or (sentences.PART if is_raw else sentences.SENTENCE)
         return sentences.Settings(self.tokenizer, line)
 
-    def asked(self, *without: str) -> dict[str, Any]:
+    def plan_options(self, *without: str) -> dict[str, Any]:
         """Returns the fields that the output depends on, by name, without paths, Beam's options and `without`."""
         excluded = ("input", "output", "beam", *without)
         return {name: value for name, value in dataclasses.asdict(self).items() if name not in excluded}
@@ -99,15 +99,15 @@ def _real_path(path: str) -> str:
     return os.path.realpath(path) if stores.is_local(path) else path.rstrip("/")
 
 
-def require(parameter: str, holds: bool, problem: str, *actual: Any) -> None:
-    """Raises `InputError` about `parameter`, with the other arguments, unless the condition `holds`."""
-    if not holds:
+def require(parameter: str, condition: bool, problem: str, *actual: Any) -> None:
+    """Raises `InputError` about `parameter`, with the other arguments, unless the `condition` is true."""
+    if not condition:
         raise InputError(parameter, problem, *actual)
 
 
 @contextlib.contextmanager
-def hint() -> Iterator[None]:
-    """Appends to the message of an error or interrupt in the block what to do."""
+def retry_hint() -> Iterator[None]:
+    """Adds to the message of an error or interrupt in the block that the same command can be run again."""
     try:
         yield
     except OSError as error:

@@ -31,7 +31,7 @@ _death = threading.Event()  # set when a worker has died
 
 
 @contextlib.contextmanager
-def prepared(module: str) -> Iterator[None]:
+def fork_server(module: str) -> Iterator[None]:
     """Starts the process that workers are forked from, which imports `module` and what every worker needs.
 
     In the block, Beam's threads print no tracebacks about dead workers.
@@ -39,12 +39,12 @@ def prepared(module: str) -> Iterator[None]:
     _death.clear()
     _context.set_forkserver_preload(["elmo_tf.beam.worker_start", __name__, beam_internals.WORKER_MODULE, module])
     multiprocessing.forkserver.ensure_running()
-    before = threading.excepthook
-    threading.excepthook = functools.partial(_quiet, before)
+    original_hook = threading.excepthook
+    threading.excepthook = functools.partial(_hide_beam_errors, original_hook)
     try:
         yield
     finally:
-        threading.excepthook = before
+        threading.excepthook = original_hook
 
 
 def check() -> None:
@@ -100,21 +100,23 @@ class _Handler(worker_handlers.GrpcWorkerHandler):
             self._stopping.wait(_POLL_SECONDS)
 
 
-def _quiet(before: Callable[[threading.ExceptHookArgs], object], arguments: threading.ExceptHookArgs) -> None:
-    """Hides the errors of Beam's threads that have read from a dead worker: the job fails in one line."""
+def _hide_beam_errors(
+    original_hook: Callable[[threading.ExceptHookArgs], object], arguments: threading.ExceptHookArgs
+) -> None:
+    """Hides the errors of Beam's threads that were reading from a dead worker: the job fails with one line instead."""
     is_beams = any("apache_beam" in frame.f_code.co_filename for frame, _ in traceback.walk_tb(arguments.exc_traceback))
     # Such a thread may end before the worker's death is noticed.
     if not (is_beams and _death.wait(_NOTICE_SECONDS)):
-        before(arguments)
+        original_hook(arguments)
 
 
 def _work(environment: dict[str, str]) -> None:
-    """Serves the runner until it stops the worker. The command gets the errors of tasks."""
-    # Ctrl-C is for the process that started this one, which then stops it.
+    """Serves the runner until it stops the worker."""
+    # Ctrl-C is handled by the parent process, which then stops this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
-    # Beam prints every traceback that the runner raises again, and TensorFlow's C++ code its start-up notes.
+    # Beam prints tracebacks, which the command reports itself; TensorFlow's C++ code prints start-up notes.
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 2)
     beam_internals.create_harness(environment).run()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from apache_beam.metrics import Metrics
 
-from elmo_tf.beam import plan
+from elmo_tf.beam import output_folder
 from elmo_tf.files import staging, stores
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.records import record_folder
@@ -17,7 +17,8 @@ from elmo_tf.records import record_folder
 _WRITE_SECONDS = 0.5
 _POLL_SECONDS = 0.5
 _START_SECONDS = 10.0  # no estimate before: loading a model and the first batches are slow
-_FAR_SECONDS = 20.0  # between two requests to a remote store
+_REMOTE_POLL_SECONDS = 20.0  # between two requests to a remote store
+_FILE = "progress"
 _COUNTED = ("bytes", "sentences", "tokens")
 
 
@@ -27,10 +28,10 @@ class TaskProgress:
     A folder in a store has no such file, because nothing can be appended to it.
     """
 
-    def __init__(self, folder: plan.Folder, doing: str):
-        self._path = _path(folder) if stores.is_local(folder.path) else None
-        self._doing, self._amount = doing, [0, 0, 0]  # not written yet
-        self._counters = [Metrics.counter(doing, name) for name in _COUNTED]
+    def __init__(self, folder: output_folder.Folder, activity: str):
+        self._path = folder.run_file(_FILE) if stores.is_local(folder.path) else None
+        self._activity, self._amount = activity, [0, 0, 0]  # not written yet
+        self._counters = [Metrics.counter(activity, name) for name in _COUNTED]
         self._written_at = time.monotonic()
 
     def add(self, *amount: int) -> None:
@@ -46,12 +47,12 @@ class TaskProgress:
         if self._path:
             # The task itself reports a full disk. Workers append short lines, which do not mix.
             with contextlib.suppress(OSError), open(self._path, "a", opener=staging.no_link) as file:
-                file.write(f"{self._doing} {' '.join(map(str, self._amount))}\n")
+                file.write(f"{self._activity} {' '.join(map(str, self._amount))}\n")
         self._amount, self._written_at = [0, 0, 0], time.monotonic()
 
 
 @contextlib.contextmanager
-def watched(folder: plan.Folder, size: int, num_shards: int) -> Iterator[None]:
+def show_progress(folder: output_folder.Folder, size: int, num_shards: int) -> Iterator[None]:
     """Shows the progress of a job on stderr until the block ends.
 
     If the folder is in a store, the finished shards are counted: Flink reports Beam's counters only at the end.
@@ -62,11 +63,11 @@ def watched(folder: plan.Folder, size: int, num_shards: int) -> Iterator[None]:
         num_shards: how many shards there can be.
     """
     line, stop = ProgressLine(at_once=False), threading.Event()
-    is_near = stores.is_local(folder.path)
-    describe = _amounts(folder, size) if is_near else _shards(folder, num_shards)
+    is_local = stores.is_local(folder.path)
+    describe = _amounts(folder, size) if is_local else _shards(folder, num_shards)
 
     def show() -> None:
-        while not stop.wait(_POLL_SECONDS if is_near else _FAR_SECONDS):
+        while not stop.wait(_POLL_SECONDS if is_local else _REMOTE_POLL_SECONDS):
             with contextlib.suppress(OSError):
                 if (text := next(describe)) and line.due():
                     line.show(text)
@@ -81,44 +82,42 @@ def watched(folder: plan.Folder, size: int, num_shards: int) -> Iterator[None]:
         line.clear()
 
 
-def _amounts(folder: plan.Folder, size: int) -> Iterator[str]:
-    """Yields a text about the phase that was last heard of, as often as it is asked."""
+def _amounts(folder: output_folder.Folder, size: int) -> Iterator[str]:
+    """Generator of status texts for the phase that reported last; each `next()` reads the new lines."""
     totals: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0, 0])
     started: dict[str, float] = {}
-    position, doing = 0, ""
+    position, activity = 0, ""
     while True:
-        with contextlib.suppress(OSError), open(_path(folder), "rb") as file:
+        with contextlib.suppress(OSError), open(folder.run_file(_FILE), "rb") as file:
             file.seek(position)
             for line in file:
                 # A line of a worker that was killed may be damaged.
                 with contextlib.suppress(ValueError):
-                    doing, *amount = line.decode().split()
-                    totals[doing] = [sum(pair) for pair in zip(totals[doing], map(int, amount), strict=True)]
+                    activity, *amount = line.decode().split()
+                    totals[activity] = [sum(pair) for pair in zip(totals[activity], map(int, amount), strict=True)]
             position = file.tell()
-        seconds = time.monotonic() - started.setdefault(doing, time.monotonic() - _WRITE_SECONDS)
-        yield _describe(doing, totals[doing], size, seconds) if doing else ""
+        seconds = time.monotonic() - started.setdefault(activity, time.monotonic() - _WRITE_SECONDS)
+        yield _describe(activity, totals[activity], size, seconds) if activity else ""
 
 
-def _shards(folder: plan.Folder, count: int) -> Iterator[str]:
+def _shards(folder: output_folder.Folder, count: int) -> Iterator[str]:
     first, start = None, time.monotonic()
     while True:
-        done = sum(name.endswith(".tfrecord") for name in filter(record_folder.is_own_file, stores.names(folder.path)))
+        done = sum(
+            name.endswith(".tfrecord") for name in filter(record_folder.is_record_file, stores.names(folder.path))
+        )
         first = done if first is None else first
         left = _time_left(done - first, count - done, time.monotonic() - start)
         yield f"{done:,} of {count:,} shards  {left}" if done else ""
 
 
-def _describe(doing: str, amount: list[int], size: int, seconds: float) -> str:
+def _describe(activity: str, amount: list[int], size: int, seconds: float) -> str:
     """Returns a text: how much of `size` bytes is done, the speed in these `seconds`, the time left."""
     num_bytes, sentences, tokens = amount
     return (
-        f"{doing} {min(num_bytes / max(size, 1), 1):.0%}  {sentences:,} sentences  {tokens:,} tokens  "
+        f"{activity} {min(num_bytes / max(size, 1), 1):.0%}  {sentences:,} sentences  {tokens:,} tokens  "
         f"{tokens / seconds:,.0f} tokens/s  {_time_left(num_bytes, size - num_bytes, seconds)}"
     )
-
-
-def _path(folder: plan.Folder) -> str:
-    return folder.own("progress")
 
 
 def _time_left(done: int, remaining: int, seconds: float) -> str:

@@ -23,19 +23,21 @@ _log = logging.getLogger("elmo_tf")
 
 
 @contextlib.contextmanager
-def ends_as_interrupts() -> Iterator[None]:
-    """Turns signals that end the process into interrupts while the block runs: the job would go on without it."""
+def termination_as_interrupt() -> Iterator[None]:
+    """Turns termination signals into interrupts while the block runs: otherwise the remote job would keep running."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     # A signal that is ignored, as under `nohup`, stays ignored.
-    ends = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL]
-    for number in ends:
+    termination_signals = [
+        number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL
+    ]
+    for number in termination_signals:
         signal.signal(number, lambda number, frame: signal.raise_signal(signal.SIGINT))
     try:
         yield
     finally:
-        for number in ends:
+        for number in termination_signals:
             signal.signal(number, signal.SIG_DFL)
 
 
@@ -48,7 +50,10 @@ def name_job(options: PipelineOptions) -> None:
 def execute(pipeline: beam.Pipeline) -> str | None:
     """Runs a pipeline to its end, and cancels its job on an interrupt; returns its last state."""
     # Beam changes the options when it submits the job.
-    address, name = flink_cluster.address(pipeline.options), pipeline.options.view_as(GoogleCloudOptions).job_name
+    address, name = (
+        flink_cluster.cluster_address(pipeline.options),
+        pipeline.options.view_as(GoogleCloudOptions).job_name,
+    )
     result = None
     try:
         result = pipeline.run()
@@ -66,13 +71,13 @@ def _cancel(result: PipelineResult | None, address: str | None, name: str) -> st
     elif result:
         with contextlib.suppress(Exception):  # a runner may raise anything, which says only that it failed
             result.cancel()
-            is_ended = _ends(result)
+            is_ended = _wait_for_end(result)
     if not is_ended:
-        return "the remote job could not be cancelled and may still be running: see the runner's own page"
+        return "the remote job could not be cancelled and may still be running: check the runner's web interface"
     return "the remote job is cancelled" if address else "the runner says that the job is cancelled"
 
 
-def _ends(result: PipelineResult) -> bool:
+def _wait_for_end(result: PipelineResult) -> bool:
     for _ in range(round(_CANCEL_SECONDS / _POLL_SECONDS)):
         if PipelineState.is_terminal(result.state):
             return True
@@ -80,11 +85,11 @@ def _ends(result: PipelineResult) -> bool:
     return False
 
 
-def reason(error: Exception) -> str:
-    """Returns a failed job's error in one line, for people: what workers lack, or the last line without indent."""
+def failure_reason(error: Exception) -> str:
+    """Returns a failed job's error in one line: the module that workers lack, or the last line without indent."""
     text = str(error)
     if module := _NO_MODULE.search(text):
-        package = "elmo_tf, or its version" if module[1].startswith("elmo_tf") else "a package"
-        return f"workers lack {package} that this command has: no module {module[1]}"
+        package = "elmo_tf" if module[1].split(".")[0] == "elmo_tf" else "the package"
+        return f"the workers cannot import {module[1]}; install the same version of {package} there"
     lines = [line.removeprefix("Caused by: ") for line in text.split("\n") if line and not line[0].isspace()]
-    return f"the remote job failed: {' '.join((lines or [repr(error)])[-1].split())}; see the runner's own page"
+    return f"the remote job failed: {' '.join((lines or [repr(error)])[-1].split())}; check the runner's web interface"

@@ -1,9 +1,9 @@
-"""What the jobs' reports share: a table, irregular text, sizes, versions of the software."""
+"""What the jobs' reports share: irregular text, sizes, versions of the software."""
 
 import collections
 import json
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -25,17 +25,9 @@ def info_file(info: Mapping[str, Any]) -> bytes:
     return json.dumps(info, indent=1).encode() + b"\n"
 
 
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Returns rows as lines with aligned columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
 def irregular(counts: Iterable[Mapping[str, int]], rules: dict[str, str]) -> dict[str, dict[str, Any]]:
     """Returns how often each of the `rules` for irregular text applied in all tasks, as JSON."""
-    totals: collections.Counter = collections.Counter()
-    for applied in counts:
-        totals.update(applied)
+    totals = sum(map(collections.Counter, counts), collections.Counter[str]())
     return {name: {"count": totals[name], "rule": rule} for name, rule in rules.items()}
 
 

@@ -20,7 +20,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import PipelineState
 
-from elmo_tf.beam import beam_internals, failures, flink_cluster, plan, processes, remote
+from elmo_tf.beam import beam_internals, failures, flink_cluster, output_folder, processes, remote
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
 from elmo_tf.records import record_folder
@@ -43,7 +43,7 @@ _JAVA = "Beam would start its Java job server, which listens on all addresses an
 PARAMETERS = ("runner", "flink_master", "job_endpoint", "spark_master_url")
 _LOGGERS = {
     "apache_beam": logging.WARNING,
-    # These print errors of tasks, which are raised again here.
+    # These log task errors, which `run` re-raises.
     "apache_beam.runners.common": logging.CRITICAL,
     "apache_beam.runners.direct": logging.CRITICAL,
     "apache_beam.runners.portability": logging.CRITICAL,
@@ -77,17 +77,17 @@ def parse(arguments: Sequence[str]) -> PipelineOptions:
     if unknown and is_local(options):
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     _check(options)
-    # Some are for stores such as S3.
+    # Passes the S3 and other file-system options to `FileSystems`.
     FileSystems.set_options(options)
     return options
 
 
 def _name(options: PipelineOptions) -> str:
     """Returns the class name of the runner; Beam takes any case, names without `Runner`, and paths of classes."""
-    given = options.view_as(StandardOptions).runner
-    last = given.rpartition(".")[2].lower()
+    runner_name = options.view_as(StandardOptions).runner
+    last = runner_name.rpartition(".")[2].lower()
     names = {name.lower(): name for name in (*StandardOptions.KNOWN_RUNNER_NAMES, *_REFUSED)}
-    return names.get(last) or names.get(f"{last}runner") or given
+    return names.get(last) or names.get(f"{last}runner") or runner_name
 
 
 def is_local(options: PipelineOptions) -> bool:
@@ -114,8 +114,8 @@ def _check(options: PipelineOptions) -> None:
 
 def uses_processes(options: PipelineOptions) -> bool:
     """Whether the options ask for several worker processes of the in-memory runner."""
-    is_many = options.view_as(DirectOptions).direct_running_mode == "multi_processing"
-    return is_many and _name(options) == DEFAULT_RUNNER
+    is_multi_process = options.view_as(DirectOptions).direct_running_mode == "multi_processing"
+    return is_multi_process and _name(options) == DEFAULT_RUNNER
 
 
 def processes_per_machine(options: PipelineOptions) -> int | None:
@@ -126,7 +126,7 @@ def processes_per_machine(options: PipelineOptions) -> int | None:
 
 
 @contextlib.contextmanager
-def connected(
+def configured_pipeline(
     options: PipelineOptions, module: str, load_tensorflow: Callable[[], None] | None = None
 ) -> Iterator[beam.Pipeline]:
     """Yields an empty pipeline with `options`, to be run in the block; raises `InputError` if the runner is unknown.
@@ -142,12 +142,12 @@ def connected(
     beam_internals.listen_on_loopback()
     _quieten(options)
     runner: Any = None
-    around = contextlib.nullcontext() if is_local(options) else remote.ends_as_interrupts()
+    context = contextlib.nullcontext() if is_local(options) else remote.termination_as_interrupt()
     if uses_processes(options):
         options = PipelineOptions.from_dictionary(options.get_all_options(drop_default=True))
         # Otherwise the runner would start its own kind of workers.
         options.view_as(DirectOptions).direct_running_mode = ""
-        around = processes.prepared(module)
+        context = processes.fork_server(module)
         runner = beam_internals.FnApiRunner(processes.WorkerProcesses())
     elif is_local(options):
         if load_tensorflow:
@@ -159,7 +159,7 @@ def connected(
         pipeline = beam.Pipeline(runner, options)
     except (ValueError, ImportError) as error:
         raise InputError("runner", " ".join(str(error).split())) from None
-    with around:
+    with context:
         yield pipeline
 
 
@@ -178,37 +178,37 @@ def _is_of_others(record: logging.LogRecord) -> bool:
     return not record.pathname.startswith(os.path.dirname(beam.__file__) + os.sep)
 
 
-def run(pipeline: beam.Pipeline, folder: plan.Folder, last: str = record_folder.MARKER_FILE) -> None:
-    """Runs `pipeline` to its end; the last file that it writes is `last`.
+def run(pipeline: beam.Pipeline, folder: output_folder.Folder, final_file: str = record_folder.MARKER_FILE) -> None:
+    """Runs `pipeline` to its end; the last file that it writes is `final_file`.
 
     Raises:
         InputError, ReadError, WriteError: that of the first task that failed.
         ChildProcessError: if a worker process died, or a remote job failed.
     """
-    is_here = is_local(pipeline.options)  # Beam changes the options when it runs the pipeline
+    runs_locally = is_local(pipeline.options)  # Beam changes the options when it runs the pipeline
     try:
-        state = pipeline.run().wait_until_finish() if is_here else remote.execute(pipeline)
+        state = pipeline.run().wait_until_finish() if runs_locally else remote.execute(pipeline)
     except Exception as error:
         if "KeyboardInterrupt" in f"{type(error).__name__}: {error}":
             raise KeyboardInterrupt from None
-        if plan.is_finished(folder):  # by another run of the same command
+        if stores.exists(folder.file(record_folder.MARKER_FILE)):  # by another run of the same command
             return
-        if own := failures.first(folder):
-            raise own from None
+        if task_error := failures.first_error(folder):
+            raise task_error from None
         if isinstance(pipeline.runner, beam_internals.FnApiRunner):
             processes.check()
-        if not is_here:
-            raise ChildProcessError(remote.reason(error)) from None
+        if not runs_locally:
+            raise ChildProcessError(remote.failure_reason(error)) from None
         raise
-    if own := failures.first(folder):
-        raise own
+    if task_error := failures.first_error(folder):
+        raise task_error
     if state not in (None, PipelineState.DONE):
         raise ChildProcessError(f"the pipeline ended as {state}; see the runner's log for the reason")
-    if plan.is_finished(folder, last):
+    if stores.exists(folder.file(final_file)):
         return
     try:
         folder.check()
-    except plan.AbandonedError:
+    except output_folder.AbandonedError:
         problem = "was deleted, or taken by another run, before this one had finished"
         raise InputError(folder.path, problem) from None
     raise InputError(folder.path, f"workers do not see this folder; {stores.UNSEEN}")

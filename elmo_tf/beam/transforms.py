@@ -20,7 +20,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from elmo_tf.beam import corpus_tasks, job_config, plan, report
+from elmo_tf.beam import corpus_tasks, job_config, output_folder, report
 from elmo_tf.beam.preprocess import counts, info, shards
 from elmo_tf.corpus import corpora, reading, sentences
 from elmo_tf.errors import InputError
@@ -55,9 +55,9 @@ class ReadSentences(beam.PTransform):
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
         corpus = reading.inspect(corpora.match(self._config.patterns), self._config.tokenizer)
         count = -(-sum(file.text_size for file in corpus) // _TASK_BYTES) or 1
-        packed = corpus_tasks.PackedCorpus(corpus)
+        packed = corpus_tasks.pack(corpus)
         tasks = pbegin.pipeline | "Tasks" >> corpus_tasks.make_tasks(
-            lambda: corpora.plan_in_order(packed.files(), count)
+            lambda: corpora.plan_in_order(corpus_tasks.unpack(packed), count)
         )
         return tasks | "Read" >> beam.ParDo(_Read(self._config.settings())).with_output_types(list[str])
 
@@ -112,7 +112,7 @@ class WriteRecords(beam.PTransform):
         vocabulary: a `Vocabulary`, or a collection of one, as `CountWords` returns it.
         num_shards: files to write; those that get no sentence are left out.
         seed: of the hash.
-        tokenizer: how the text was split, which models trained on it will do by default.
+        tokenizer: how the text was split; recorded as the default tokenizer of models trained on these records.
 
     Raises:
         InputError: if the folder is there and not empty; on a worker, if there are no sentences.
@@ -130,8 +130,8 @@ class WriteRecords(beam.PTransform):
         job_config.require("num_shards", num_shards >= 1, "at least 1", num_shards)
         job_config.require("seed", 0 <= seed < 2**63, "0 to 2^63 - 1", seed)
         tokenizers.check(tokenizer)
-        plan.check(folder)
-        if stores.exists(stores.join(folder, plan.FILE)):
+        output_folder.check(folder)
+        if stores.exists(stores.join(folder, output_folder.FILE)):
             raise InputError(folder, "is the unfinished output of a command; run it again, or delete the folder")
         self._folder, self._vocabulary = job_config.output_path(folder), vocabulary
         self._num_shards, self._seed, self._tokenizer = num_shards, seed, tokenizer
@@ -156,15 +156,15 @@ class WriteRecords(beam.PTransform):
         return self._hash(words) % self._num_shards, words
 
     @beam.typehints.no_annotations
-    def _write(self, grouped: tuple[int, Iterable[list[bytes]]], words: counts.Counted) -> shards.Written:
+    def _write(self, grouped: tuple[int, Iterable[list[bytes]]], words: counts.Counted) -> shards.TaskResult:
         number, group = grouped
         name = record_folder.shard_name(number, self._num_shards)
-        ordered, repeats, before = [], 0, None
+        ordered, repeats, previous = [], 0, None
         for sentence in sorted(filter(None, group)):
             # A sentence that occurs often is spread over the shard.
-            repeats = repeats + 1 if sentence == before else 0
+            repeats = repeats + 1 if sentence == previous else 0
             ordered.append((self._hash(sentence, repeats), sentence))
-            before = sentence
+            previous = sentence
         encoded = shards.encoder_of(words.content).encode([sentence for _, sentence in sorted(ordered)])
         if not ordered:
             return shards.written([], {})
@@ -176,8 +176,8 @@ class WriteRecords(beam.PTransform):
         return shards.written([shard], {})
 
     @beam.typehints.no_annotations
-    def _finish(self, written: list[shards.Written], words: counts.Counted) -> dict[str, Any]:
-        about = {
+    def _finish(self, written: list[shards.TaskResult], words: counts.Counted) -> dict[str, Any]:
+        description = {
             "seed": self._seed,
             "tokenizer": self._tokenizer,
             "shuffled": True,
@@ -185,10 +185,10 @@ class WriteRecords(beam.PTransform):
             "vocabulary": info.describe_vocabulary(words),
             "versions": report.versions(),
         }
-        described = shards.info_of_split("train", written, about)
+        described = shards.info_of_split("train", written, description)
         if not described["sentences"]:
             raise InputError(self._folder, "no sentences to write")
-        for name, content in shards.last_files(words.content, described).items():
+        for name, content in shards.final_files(words.content, described).items():
             stores.write(stores.join(self._folder, name), content)
         return described
 

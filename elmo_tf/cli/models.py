@@ -9,7 +9,8 @@ from typing import Any
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.files.download import without_user
+from elmo_tf.files.download import without_credentials
+from elmo_tf.files.progress import table
 from elmo_tf.text import tokenizers
 
 # Options of `_add_savedmodel_arguments` that are arguments of `writing.export`.
@@ -105,20 +106,18 @@ def _models(arguments: argparse.Namespace) -> None:
     rows = []
     for model in models.MODELS:
         here = "yes" if fetching.are_here(model) else "no"
-        urls = {name: without_user(url) for name, url in model.urls.items()}
+        urls = {name: without_credentials(url) for name, url in model.urls.items()}
         rows.append(dataclasses.asdict(model) | {"checked": model.checked, "here": here, "urls": urls})
     if arguments.json:
         print(json.dumps(rows))
         return
-    table = [("name", "weights", "vector", "download", "language", "text", "here")]
+    cells = [("name", "weights", "vector", "download", "language", "text", "here")]
     for row in rows:
         size = f"{row['size'] / 1e6:.0f} MB" if row["size"] else "?"
         download = size if row["weights"] else "none"
-        cells = (row["name"], f"{row['parameters'] / 1e6:.1f} M", str(row["dim"]), download)
-        table.append((*cells, row["language"], row["about"], row["here"]))
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for line in table:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        numbers = (f"{row['parameters'] / 1e6:.1f} M", str(row["dim"]), download)
+        cells.append((row["name"], *numbers, row["language"], row["about"], row["here"]))
+    print(*table(cells), sep="\n")
     print("\nLicenses, addresses and checksums: elmo-tf models --json")
 
 

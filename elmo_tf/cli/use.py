@@ -12,7 +12,7 @@ from elmo_tf.cli.arguments import SAVEDMODEL, add_command, positive, text_file
 from elmo_tf.corpus import sentences
 from elmo_tf.errors import InputError
 from elmo_tf.extras import check_keras_backend
-from elmo_tf.files import staging
+from elmo_tf.files import staging, stores
 
 if TYPE_CHECKING:
     from elmo_tf.embedder import Embedder
@@ -187,7 +187,7 @@ def _surprisal(arguments: argparse.Namespace) -> None:
     lines = sentences.read_lines(arguments.input, model.source.tokenizer)
     if not (words := model.surprisal(lines, arguments.context)):
         raise InputError(arguments.input, "no words")
-    staging.write_file(arguments.output, scoring.to_tsv(words))
+    stores.write(arguments.output, scoring.to_tsv(words))
     print(f"{arguments.output}: {len(words):,} words, {sum(not word.known for word in words):,} not in the vocabulary")
 
 

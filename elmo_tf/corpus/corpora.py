@@ -5,7 +5,7 @@ import glob
 import logging
 import os
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from elmo_tf.corpus import local_globs
@@ -15,8 +15,8 @@ from elmo_tf.files import stores
 # Endings of names, and roughly how many bytes of text a byte of such a file holds.
 COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4, ".zst": 3}
 _TAR = re.compile(r"\.(tar(\.(gz|bz2|xz|zst))?|tgz|tbz2|txz|tzst)$")
-_PASSES = 8  # tasks that share a compressed file; each must decompress all of it
-_OPEN_SHARDS = 64  # most shards that a task writes at the same time
+_FILE_READERS = 8  # tasks that share a compressed file, each of which has to decompress all of it
+_OPEN_SHARDS = 64  # that a task writes at the same time, at most; more shards of a file need more readers
 _log = logging.getLogger("elmo_tf")
 
 
@@ -64,7 +64,7 @@ class Task(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes of text in it; an estimate if files are compressed."""
-        return sum(part.size for part in self.slices)
+        return sum(text_slice.size for text_slice in self.slices)
 
 
 def match(patterns: Iterable[str]) -> list[TextFile]:
@@ -87,7 +87,11 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
             raise InputError(pattern, "the folder has no files" if os.path.isdir(pattern) else missing)
         for path, (status, identity) in matched.items():
             same[identity].add(TextFile(path, *status))
-    files = sorted(min(links, key=_preference) for links in same.values())
+    # Paths without links first, then short ones.
+    files = sorted(
+        min(links, key=lambda file: (os.path.realpath(file.path) != file.path, file.path.count(os.sep), file.path))
+        for links in same.values()
+    )
     skipped |= {file.path for links in same.values() for file in links} - {file.path for file in files}
     if skipped:
         _log.info("files and folders skipped, because they are read by another path: %s", f"{len(skipped):,}")
@@ -97,11 +101,6 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
         if stores.is_local(file.path) and not os.access(file.path, os.R_OK):
             raise InputError(file.path, "no permission to read it")
     return files
-
-
-def _preference(file: TextFile) -> tuple[bool, int, str]:
-    """Returns a sort key that puts paths without links first, then short ones."""
-    return os.path.realpath(file.path) != file.path, file.path.count(os.sep), file.path
 
 
 def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
@@ -126,9 +125,9 @@ def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
     shards: list[tuple[tuple[int, ...], tuple[Slice, ...]]] = [((n,), slices) for n, slices in enumerate(pieces)]
     first = len(pieces)
     for file, count in counts.items():
-        passes = max(min(count, _PASSES), -(-count // _OPEN_SHARDS))
+        readers = max(min(count, _FILE_READERS), -(-count // _OPEN_SHARDS))
         numbers = range(first, first + count)
-        shards.extend((tuple(numbers[n::passes]), (Slice(file, part=n, parts=passes),)) for n in range(passes))
+        shards.extend((tuple(numbers[n::readers]), (Slice(file, part=n, parts=readers),)) for n in range(readers))
         first += count
     return [Task(number, *task) for number, task in enumerate(shards)]
 
@@ -138,25 +137,25 @@ def plan_in_order(corpus: list[TextFile], count: int) -> list[Task]:
 
     A compressed file is cut into a few parts, by an estimate of its text: each task decompresses all that comes before.
     """
-    return [Task(number, (number,), slices) for number, slices in enumerate(_cut(corpus, count, _PASSES))]
+    return [Task(number, (number,), slices) for number, slices in enumerate(_cut(corpus, count, _FILE_READERS))]
 
 
-def _cut(corpus: list[TextFile], count: int, passes: int = 1) -> list[tuple[Slice, ...]]:
+def _cut(corpus: list[TextFile], count: int, max_slices: int = 1) -> list[tuple[Slice, ...]]:
     """Returns `count` tuples of slices of about the same size, in the order of the files.
 
-    `passes` is the number of slices that a compressed file may be cut into.
+    A compressed file is cut into at most `max_slices`.
     """
     total = sum(file.text_size for file in corpus)
     edges = [total * number // count for number in range(1, count)]
     pieces: list[list[Slice]] = [[] for _ in range(count)]
     begin = number = 0
     for file in corpus:
-        least = 1 if file.is_divisible else -(-file.text_size // passes)
+        min_size = 1 if file.is_divisible else -(-file.text_size // max_slices)
         start, owner = 0, number  # of the slice that is still open
         while number < count - 1 and edges[number] < begin + file.text_size:
             cut = edges[number] - begin
             number += 1
-            if cut - start >= least:
+            if cut - start >= min_size:
                 pieces[owner].append(Slice(file, start, cut))
                 start, owner = cut, number
             elif cut == start:
@@ -168,16 +167,16 @@ def _cut(corpus: list[TextFile], count: int, passes: int = 1) -> list[tuple[Slic
     return [tuple(slices) for slices in pieces]
 
 
-def check_unchanged(corpus: Iterable[TextFile]) -> None:
+def check_unchanged(corpus: Sequence[TextFile]) -> None:
     """Raises `InputError`, naming the first file whose size or modification time differs by now."""
-    corpus = [file for file in corpus if file.changed is not None]
-    for file, status in zip(corpus, stores.at_once(stores.status, (file.path for file in corpus)), strict=True):
+    statuses = stores.map_concurrently(stores.status, (file.path for file in corpus))
+    for file, status in zip(corpus, statuses, strict=True):
         check_status(file, status)
 
 
 def check_status(file: TextFile, status: stores.Status) -> None:
     """Raises `InputError` if a file has changed since `match`."""
-    if file.changed is not None and status != (file.size, file.changed):
+    if status != (file.size, file.changed):
         raise InputError(file.path, "changed while it was read; run the command again when it is complete")
 
 

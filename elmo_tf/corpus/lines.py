@@ -2,7 +2,6 @@
 
 import codecs
 import collections
-import itertools
 import operator
 import re
 from typing import NamedTuple
@@ -24,11 +23,11 @@ RULES = {
     "long_lines": f"cut into pieces of {MAX_LINE_BYTES:,} bytes at most, at white space if there is any",
     "long_tokens": f"cut to {MAX_TOKEN_BYTES:,} bytes",
 }
-_NO_RESIDUES = b" \t\r\v\f\n*"  # white space and stops
+_NOT_RESIDUES = b" \t\r\v\f\n*"  # white space and stops
 # Only at the beginning of a token: a search from each of its bytes would take quadratic time.
 _LONG_TOKEN = re.compile(rb"(?<!\S)(\S{%d})\S+" % MAX_TOKEN_BYTES)
 # Up to white space or, if there is none, to the end of a character.
-_AS_MUCH_AS_FITS = re.compile(rb".{1,%d}(?:\s|\Z)|.{1,%d}(?![\x80-\xBF])" % ((MAX_LINE_BYTES,) * 2), re.DOTALL)
+_CHUNK = re.compile(rb".{1,%d}(?:\s|\Z)|.{1,%d}(?![\x80-\xBF])" % ((MAX_LINE_BYTES,) * 2), re.DOTALL)
 
 
 class Text(NamedTuple):
@@ -42,14 +41,14 @@ class Cleaner(NamedTuple):
     """Splits blocks of text into lines or paragraphs."""
 
     paragraphs: bool  # whether blank lines separate paragraphs of several lines
-    spaced: bool = True  # whether only white space separates tokens; if not, see `shorten`
+    is_whitespace_tokenized: bool = True  # whether only white space separates tokens; if not, see `shorten`
     numbered: bool = False  # whether lines keep their numbers: no line is split, and a dropped line becomes empty
 
     def clean(self, block: reading.Block) -> Text:
         """Returns the usable text of a block. In FASTA, that is the sequences, after a name and a tab if `numbered`."""
         records = block.is_fasta
         lines = block.data.removesuffix(b"\n").split(b"\n")
-        irregular = self._irregular(block, lines)
+        irregular = self._irregular(block, lines)  # `long_lines` is added below
         if irregular["byte_order_marks"]:
             lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
         # An invalid line becomes blank, which ends a paragraph. In FASTA, it may be a header: only the bytes go.
@@ -60,24 +59,19 @@ class Cleaner(NamedTuple):
         units = _joined(lines) if self.paragraphs else lines
         if records:
             units = _sequences(lines, block.is_continuation, self.numbered)
-        if not self.numbered and max(map(len, units), default=0) > MAX_LINE_BYTES:
-            units = [piece for unit in units for piece in _AS_MUCH_AS_FITS.findall(unit)]
         if self.numbered:
             return Text(units, irregular)
-        return Text([unit for unit in units if unit and not unit.isspace()], irregular)
-
-    def shorten(self, words: list[bytes], irregular: collections.Counter) -> list[bytes]:
-        """Applies the rule for long tokens to words that a tokenizer has split, and counts it.
-
-        In a language without spaces, the text between white space may be a paragraph rather than a token.
-        """
-        if not (long := sum(len(word) > MAX_TOKEN_BYTES for word in words)):
-            return words
-        irregular["long_tokens"] += long
-        return [_valid(word[:MAX_TOKEN_BYTES]) for word in words]
+        if block.is_cut or max(map(len, units), default=0) > MAX_LINE_BYTES:
+            # A unit that several blocks share is counted where it begins.
+            is_long = [len(unit.rstrip(b" ")) > MAX_LINE_BYTES for unit in units]
+            is_long[-1] |= block.is_cut
+            is_long[0] &= not block.is_continuation
+            irregular["long_lines"] = sum(is_long)
+            units = [piece for unit in units for piece in _CHUNK.findall(unit)]
+        return Text([unit for unit in units if unit and not unit.isspace()], +irregular)
 
     def _irregular(self, block: reading.Block, lines: list[bytes]) -> collections.Counter:
-        """Returns how often each of `RULES` applies in a block."""
+        """Returns how often each of `RULES` applies in a block, except `long_lines`."""
         data, counts = block.data, collections.Counter[str]()
         counts["byte_order_marks"] = int(block.position == 0 and data.startswith(codecs.BOM_UTF8))
         counts["unterminated_lines"] = int(not data.endswith(b"\n") and not block.is_cut)
@@ -86,28 +80,20 @@ class Cleaner(NamedTuple):
         counts["invalid_utf8_lines"] = 0 if _is_utf8(data) else sum(not _is_utf8(line) for line in lines)
         by_line = not self.paragraphs and not block.is_fasta
         counts["blank_lines"] = sum(map(operator.not_, map(bytes.strip, lines))) if by_line else 0
-        longest = max(map(len, lines))
-        if longest > MAX_TOKEN_BYTES and self.spaced:
+        if self.is_whitespace_tokenized and max(map(len, lines)) > MAX_TOKEN_BYTES:
             counts["long_tokens"] = sum(len(_LONG_TOKEN.findall(line)) for line in lines if len(line) > MAX_TOKEN_BYTES)
-        if not self.numbered and (not by_line or block.is_cut or longest > MAX_LINE_BYTES):
-            counts["long_lines"] = self._count_long(block, lines)
         return +counts
 
-    def _count_long(self, block: reading.Block, lines: list[bytes]) -> int:
-        """Returns the number of lines, paragraphs or records that are too long and begin in the block."""
-        if block.is_fasta:
-            starts = [number for number, line in enumerate(lines) if not number or line.startswith(b">")]
-        elif not self.paragraphs:
-            starts = list(range(len(lines)))
-        else:
-            blank = [True, *(not line or line.isspace() for line in lines)]
-            starts = [number for number in range(len(lines)) if blank[number] and not blank[number + 1]]
-        count = 0
-        for start, end in itertools.pairwise([*starts, len(lines)]):
-            is_long = sum(len(line) + 1 for line in lines[start:end]) > MAX_LINE_BYTES + 1
-            continues = block.is_cut and end == len(lines)
-            count += (is_long or continues) and not (block.is_continuation and start == 0)
-        return count
+
+def shorten(words: list[bytes], irregular: collections.Counter) -> list[bytes]:
+    """Applies the rule for long tokens to words that a tokenizer has split, and counts it.
+
+    In a language without spaces, the text between white space may be a paragraph rather than a token.
+    """
+    if not (long := sum(len(word) > MAX_TOKEN_BYTES for word in words)):
+        return words
+    irregular["long_tokens"] += long
+    return [_valid(word[:MAX_TOKEN_BYTES]) for word in words]
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:
@@ -121,11 +107,11 @@ def _sequences(lines: list[bytes], continues: bool, named: bool) -> list[bytes]:
     If a record `continues` from the previous block, the rest of its sequence is the first.
     """
     continuation, *records = (b"\n" + b"\n".join(lines)).split(b"\n>")
-    sequences = [continuation.translate(None, _NO_RESIDUES)] if continues else []
+    sequences = [continuation.translate(None, _NOT_RESIDUES)] if continues else []
     for record in records:
         header, _, sequence = record.partition(b"\n")
         name = b"".join(header.split(None, 1)[:1]) + b"\t" if named else b""
-        sequences.append(name + sequence.translate(None, _NO_RESIDUES))
+        sequences.append(name + sequence.translate(None, _NOT_RESIDUES))
     return sequences
 
 

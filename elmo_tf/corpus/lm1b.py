@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import download, intact, lock, staging
+from elmo_tf.files.progress import ByteProgress
 
 _COPY_BYTES = 1 << 20
 _log = logging.getLogger("elmo_tf")
@@ -77,7 +78,7 @@ def fetch(output: str | os.PathLike, source: Source = LM1B, archive: str | os.Pa
 @contextlib.contextmanager
 def _locked_parent(output: pathlib.Path) -> Iterator[None]:
     """Makes and locks the parent of `output`."""
-    with staging.made_folder(pathlib.Path(os.path.abspath(output)).parent, output) as parent:
+    with staging.created_folder(pathlib.Path(os.path.abspath(output)).parent, output) as parent:
         descriptor = os.open(parent, os.O_RDONLY)
         try:
             if not lock.acquire(descriptor, parent):
@@ -93,7 +94,7 @@ def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> None
     with (
         open(archive, "rb") as packed,
         tarfile.open(fileobj=packed, mode="r:gz") as members,
-        intact.ByteProgress("unpacking", source.size) as progress,
+        ByteProgress("unpacking", source.size) as progress,
         staging.new_folder(output) as folder,
         download.writing(output),
     ):

@@ -18,14 +18,14 @@ from typing import Any, BinaryIO, NamedTuple
 
 from elmo_tf import extras
 from elmo_tf.corpus import corpora
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, reason
 from elmo_tf.files import stores
 
 _LINE, _PARAGRAPH, _RECORD = "line", "paragraph", "record"  # what is read whole
 BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, few enough for the cache
-LONGEST_BYTES = 1 << 12  # kept of a token that fills a block; the rest is skipped
+KEPT_TOKEN_BYTES = 1 << 12  # of a token that fills a block; the rest is skipped
 _PIECE_BYTES = 1 << 16  # read at a time of a line of any length
-_FAR = 1 << 20  # how far beyond its end a slice looks for the end of its last paragraph
+_MAX_LOOKAHEAD = 1 << 20  # bytes after its end in which a slice looks for the end of its last paragraph
 _SPACE = rb"[ \t\v\f\r]"
 _LAST_PARAGRAPH = re.compile(rb".*\n" + _SPACE + rb"*\n", re.DOTALL)
 _LAST_SPACE = re.compile(rb".*" + _SPACE, re.DOTALL)
@@ -41,7 +41,8 @@ _NOT_TEXT = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
-_FASTA = (".fa", ".fasta", ".faa", ".fna")  # usual endings, which only choose an error
+_FASTA_BEGIN = re.compile(rb"(\s*\n)?>")  # a header at the beginning of a line, after blank lines
+_FASTA_ENDINGS = (".fa", ".fasta", ".faa", ".fna")  # the usual ones; they only choose an error
 
 
 def _open_zstd(file: BinaryIO) -> Any:
@@ -79,35 +80,38 @@ def inspect(corpus: Iterable[corpora.TextFile], tokenizer: str) -> list[corpora.
     def inspected(file: corpora.TextFile) -> corpora.TextFile:
         with _named(file.path), _open(file) as text:
             header = text.read(_HEADER_BYTES)
-        for begin, kind in _NOT_TEXT.items():
-            if header.startswith(begin):
+        for magic, kind in _NOT_TEXT.items():
+            if header.startswith(magic):
                 raise InputError(file.path, "UTF-8 text", kind)
-        is_fasta = header.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b">")
+        is_fasta = _FASTA_BEGIN.match(header.removeprefix(codecs.BOM_UTF8)) is not None
         stem, ending = os.path.splitext(file.path)
         name = stem if ending in _OPEN else file.path
-        if is_fasta and tokenizer != "characters" and name.lower().endswith(_FASTA):
+        if is_fasta and tokenizer != "characters" and name.lower().endswith(_FASTA_ENDINGS):
             raise InputError(file.path, "is FASTA, which needs --tokenizer characters")
         return file._replace(is_fasta=is_fasta and tokenizer == "characters")
 
-    return list(stores.at_once(inspected, corpus))
+    return list(stores.map_concurrently(inspected, corpus))
 
 
-def read_blocks(part: corpora.Slice, paragraphs: bool = False, spaced: bool = True) -> Iterator[Block]:
+def read_blocks(
+    text_slice: corpora.Slice, paragraphs: bool = False, is_whitespace_tokenized: bool = True
+) -> Iterator[Block]:
     """Yields the text of a slice, about `BLOCK_BYTES` at a time, in whole lines or, if asked for, `paragraphs`.
 
     Args:
-        part: the slice.
+        text_slice: the slice.
         paragraphs: whether blank lines separate paragraphs of several lines.
-        spaced: whether only white space separates tokens. If so, a line without white space is a single token, and
-            only its beginning is kept if it is too long for a block; if not, it is cut between characters.
+        is_whitespace_tokenized: whether only white space separates tokens. If so, a line without white space is a
+            single token, and only its beginning is kept if it is too long for a block; if not, it is cut between
+            characters.
 
     Raises:
         InputError: if the file has changed or is damaged.
         stores.ReadError: if the disk or the network fails.
     """
-    with _named(part.file.path), _open(part.file) as text:
-        for number, block in enumerate(_blocks(text, part, paragraphs, spaced)):
-            if number % part.parts == part.part:
+    with _named(text_slice.file.path), _open(text_slice.file) as text:
+        for number, block in enumerate(_blocks(text, text_slice, paragraphs, is_whitespace_tokenized)):
+            if number % text_slice.parts == text_slice.part:
                 yield block
 
 
@@ -125,7 +129,7 @@ def _named(path: str) -> Iterator[None]:
         if is_damage or module == "backports":
             raise InputError(path, f"cannot be decompressed ({error})") from None
         if isinstance(error, OSError) or not stores.is_local(path):
-            raise stores.ReadError(f"cannot read {path}: {stores.reason(error)}") from error
+            raise stores.ReadError(f"cannot read {path}: {reason(error)}") from error
         raise
 
 
@@ -150,12 +154,14 @@ def _open(file: corpora.TextFile) -> Iterator[BinaryIO]:
         yield decompress(stored) if decompress else stored
 
 
-def _blocks(text: BinaryIO, part: corpora.Slice, paragraphs: bool, spaced: bool) -> Iterator[Block]:
+def _blocks(
+    text: BinaryIO, text_slice: corpora.Slice, paragraphs: bool, is_whitespace_tokenized: bool
+) -> Iterator[Block]:
     """Yields the blocks of a text that begin in the slice."""
-    source, is_fasta = part.file.path, part.file.is_fasta
+    source, is_fasta = text_slice.file.path, text_slice.file.is_fasta
     unit = _RECORD if is_fasta else _PARAGRAPH if paragraphs else _LINE
-    position = _begin(text, part.start, unit)
-    end = math.inf if part.end is None else _begin(text, part.end, unit)
+    position = _slice_start(text, text_slice.start, unit)
+    end = math.inf if text_slice.end is None else _slice_start(text, text_slice.end, unit)
     text.seek(position)
     read, waiting, is_cut = position, b"", False
     while data := text.read(int(min(BLOCK_BYTES, max(end - read, 0)))):
@@ -163,11 +169,11 @@ def _blocks(text: BinaryIO, part: corpora.Slice, paragraphs: bool, spaced: bool)
         waiting += data
         if len(waiting) < BLOCK_BYTES:
             continue
-        last, continues = _last_end(waiting, unit, not spaced)
+        last, continues = _split_point(waiting, unit, not is_whitespace_tokenized)
         # All of it is a single token or header, too long to be of use: keep its beginning.
         if last == 0:
             rest = len(waiting) - _unfinished(waiting)
-            waiting = waiting[: LONGEST_BYTES - _unfinished(waiting[:LONGEST_BYTES])] + waiting[rest:]
+            waiting = waiting[: KEPT_TOKEN_BYTES - _unfinished(waiting[:KEPT_TOKEN_BYTES])] + waiting[rest:]
             continue
         yield Block(waiting[:last], source, position, is_cut, continues, is_fasta)
         waiting, is_cut = waiting[last:], continues
@@ -176,17 +182,17 @@ def _blocks(text: BinaryIO, part: corpora.Slice, paragraphs: bool, spaced: bool)
         yield Block(waiting, source, position, is_cut, is_fasta=is_fasta)
 
 
-def _begin(text: BinaryIO, offset: int, unit: str) -> int:
+def _slice_start(text: BinaryIO, offset: int, unit: str) -> int:
     """Returns where the first line of a slice from `offset` on begins, which is where the previous slice ends.
 
-    In running text that is after the first blank line, but not much further than `_FAR`.
+    In running text that is after the first blank line, but not much further than `_MAX_LOOKAHEAD`.
     """
     if offset == 0:
         return 0
     text.seek(offset - 1)
     position = offset - 1 + _line_length(text)
-    far = position + (math.inf if unit == _RECORD else _FAR)
-    while unit != _LINE and position < far:
+    limit = position + (math.inf if unit == _RECORD else _MAX_LOOKAHEAD)
+    while unit != _LINE and position < limit:
         line = text.readline(_PIECE_BYTES)
         if unit == _RECORD and line.startswith(b">"):
             break
@@ -206,12 +212,12 @@ def _line_length(text: BinaryIO) -> int:
     return length
 
 
-def _last_end(text: bytes, unit: str, anywhere: bool) -> tuple[int, bool]:
+def _split_point(text: bytes, unit: str, inside_words: bool) -> tuple[int, bool]:
     """Returns where to cut `text`, and whether the line, paragraph or record continues after it.
 
     It is cut after the last whole unit, or else after the last whole line or word in it. If no word is whole, it is cut
-    after the last whole character if `anywhere`, as in a language without spaces, or else at 0. The header of a record
-    is not cut.
+    after the last whole character if `inside_words`, as in a language without spaces, or else at 0. The header of a
+    record is not cut.
     """
     if unit == _PARAGRAPH and (paragraphs := _LAST_PARAGRAPH.match(text)):
         return paragraphs.end(), False
@@ -222,7 +228,7 @@ def _last_end(text: bytes, unit: str, anywhere: bool) -> tuple[int, bool]:
     if unit == _RECORD and text.removeprefix(codecs.BOM_UTF8).startswith(b">"):
         return 0, True
     words = _LAST_SPACE.match(text)
-    if anywhere and not words:
+    if inside_words and not words:
         return len(text) - _unfinished(text), True
     return (words.end() if words else 0), True
 

@@ -18,7 +18,7 @@ TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
 # What a line is: a sentence, a paragraph of sentences, or part of a paragraph that ends at the next blank line.
 LINES = (SENTENCE, PARAGRAPH, PART) = ("sentence", "paragraph", "part")
 
-MOST_TOKENS = reading.BLOCK_BYTES  # in a line that is a sentence
+MAX_TOKENS = reading.BLOCK_BYTES  # in a line that is a sentence
 
 Words = list[bytes]  # the tokens of a sentence
 
@@ -87,16 +87,18 @@ class Reader:
         self._numbered = numbered and settings.line == SENTENCE
         self._cleaner = lines.Cleaner(
             settings.line == PART,
-            spaced=settings.tokenizer == "whitespace",
+            is_whitespace_tokenized=settings.tokenizer == "whitespace",
             numbered=self._numbered,
         )
         self._breaks_lines = settings.tokenizer == "unicode" and settings.line != SENTENCE
 
     def read(self, task: corpora.Task) -> Iterator[Batch]:
-        """Yields the sentences of a task. Raises `InputError`, also if a numbered line has more than `MOST_TOKENS`."""
-        for part in task.slices:
+        """Yields the sentences of a task. Raises `InputError`, also if a numbered line has more than `MAX_TOKENS`."""
+        for text_slice in task.slices:
             unfinished: list[Words] = []  # the beginning of a line that continues in the next block
-            for block in reading.read_blocks(part, self._cleaner.paragraphs, self._cleaner.spaced):
+            for block in reading.read_blocks(
+                text_slice, self._cleaner.paragraphs, self._cleaner.is_whitespace_tokenized
+            ):
                 sentences, irregular = self._split(block)
                 if self._numbered:
                     if unfinished:
@@ -107,7 +109,7 @@ class Reader:
                     sentences = list(filter(None, sentences))
                 yield Batch(block.source, sentences, irregular, len(block.data))
             if unfinished:
-                yield Batch(part.file.path, unfinished, collections.Counter(), 0)
+                yield Batch(text_slice.file.path, unfinished, collections.Counter(), 0)
 
     def _split(self, block: reading.Block) -> tuple[list[Words], collections.Counter]:
         """Returns the sentences of a block, which may lack tokens, and how often each rule applied."""
@@ -116,7 +118,7 @@ class Reader:
         if self._numbered and block.is_fasta:
             column = 1
         if column:
-            names, texts = _without_column(texts, column, block.is_continuation)
+            names, texts = _split_off_column(texts, column, block.is_continuation)
         if self._breaks_lines and texts:
             from elmo_tf.text import raw_text  # noqa: PLC0415 - it imports TensorFlow
 
@@ -124,8 +126,8 @@ class Reader:
         sentences = tokenizers.split(texts, self._settings.tokenizer)
         if self._settings.has_ids:
             self._add_identifiers(sentences, names, block)
-        if not self._cleaner.spaced:
-            sentences = [self._cleaner.shorten(words, text.irregular) for words in sentences]
+        if not self._cleaner.is_whitespace_tokenized:
+            sentences = [lines.shorten(words, text.irregular) for words in sentences]
         return sentences, text.irregular
 
     def _add_identifiers(self, sentences: list[Words], names: list[bytes], block: reading.Block) -> None:
@@ -147,10 +149,10 @@ class Reader:
     def _check_lengths(self, sentences: list[Words], block: reading.Block) -> None:
         """Raises `InputError` if a numbered sentence of a block is too long."""
         for number, words in enumerate(sentences):
-            if len(words) > MOST_TOKENS:
+            if len(words) > MAX_TOKENS:
                 line = self._line_number(number, block)
                 raise InputError(
-                    block.source, f"line {line} has more than {MOST_TOKENS:,} tokens; write one sentence per line"
+                    block.source, f"line {line} has more than {MAX_TOKENS:,} tokens; write one sentence per line"
                 )
 
 
@@ -169,37 +171,32 @@ def read_lines(path: str, tokenizer: str) -> Iterator[str]:
                 shutil.copyfileobj(pipe, copy)
             copy.flush()
             source = copy.name
-        cleaner = lines.Cleaner(paragraphs=False, spaced=tokenizer == "whitespace", numbered=True)
+        cleaner = lines.Cleaner(paragraphs=False, is_whitespace_tokenized=tokenizer == "whitespace", numbered=True)
         for file in reading.inspect(corpora.match([source]), tokenizer):
             unfinished = b""  # the beginning of a line that continues in the next block
-            for block in reading.read_blocks(corpora.Slice(file), spaced=cleaner.spaced):
-                text = cleaner.clean(block)
-                if text.irregular["invalid_utf8_lines"]:
-                    raise _invalid(path, block)
-                whole = text.lines
+            for block in reading.read_blocks(corpora.Slice(file), False, cleaner.is_whitespace_tokenized):
+                try:
+                    block.data.decode()
+                except UnicodeDecodeError as error:
+                    line = reading.line_number(block, error.start)
+                    raise not_utf8(f"{path}, line {line}", error.reason) from None
+                text_lines = cleaner.clean(block).lines
                 if block.is_fasta:
-                    _, whole = _without_column(text.lines, 1, block.is_continuation)
-                whole[0], unfinished = unfinished + whole[0], b""
+                    _, text_lines = _split_off_column(text_lines, 1, block.is_continuation)
+                if not text_lines:  # blank lines before the first record
+                    continue
+                text_lines[0], unfinished = unfinished + text_lines[0], b""
                 if block.is_cut:
-                    unfinished = whole.pop()
+                    unfinished = text_lines.pop()
                 is_empty = False
-                yield from (line.rstrip(b"\r").decode() for line in whole)
+                yield from (line.rstrip(b"\r").decode() for line in text_lines)
             if unfinished:
                 yield unfinished.decode()
     if is_empty:
         raise InputError(path, "the file is empty")
 
 
-def _invalid(path: str, block: reading.Block) -> InputError:
-    """Returns the error about the first line of a block that is not UTF-8."""
-    try:
-        block.data.decode()
-    except UnicodeDecodeError as error:
-        return not_utf8(f"{path}, line {reading.line_number(block, error.start)}", error.reason)
-    return not_utf8(path, "invalid bytes")
-
-
-def _without_column(lines_of_text: list[bytes], column: int, continues: bool) -> tuple[list[bytes], list[bytes]]:
+def _split_off_column(lines_of_text: list[bytes], column: int, continues: bool) -> tuple[list[bytes], list[bytes]]:
     """Returns each line's entry in a tab-separated column, counted from 1, and the rest of the line.
 
     The entry is empty if a line has no such column or no other column, or if it is the first and `continues` a line

@@ -1,7 +1,9 @@
 """Downloads a file: resumes when a connection breaks, and checks size and SHA-256 as far as they are known."""
 
 import contextlib
+import hashlib
 import http.client
+import os
 import pathlib
 import re
 import time
@@ -14,9 +16,9 @@ from typing import Any
 from elmo_tf import __version__
 from elmo_tf.errors import InputError, reason
 from elmo_tf.files import staging
-from elmo_tf.files.intact import ByteProgress, hash_of
+from elmo_tf.files.progress import ByteProgress
 
-_WAITS = (1, 2, 4, 8, 16, 30)  # seconds between attempts; the download fails after all of them without a new byte
+_RETRY_SECONDS = (1, 2, 4, 8, 16, 30)  # between attempts; the download fails after all of them without a new byte
 _TIMEOUT = 30.0  # seconds without a byte, after which a connection counts as broken
 _NETWORK_BYTES = 1 << 16  # read at a time from a server: the most that a broken connection loses
 _TRANSIENT = (408, 429)  # client errors that are worth another attempt: request timeout, too many requests
@@ -28,7 +30,7 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         old, new = (urllib.parse.urlsplit(address).scheme for address in (req.full_url, newurl))
         if new not in ("http", "https") or (old, new) == ("https", "http"):
-            problem = f"the server redirects to {without_user(newurl)}, which is not encrypted; not followed"
+            problem = f"the server redirects to {without_credentials(newurl)}, which is not encrypted; not followed"
             raise InputError(req.full_url, problem)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -51,9 +53,9 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
             with the wrong checksum is removed.
     """
     if not re.match("https?://[^/]", url):
-        raise InputError(without_user(url), "not an http:// or https:// address")
-    if without_user(url) != url:
-        raise InputError(without_user(url), "an address with a user name or password, which is not supported")
+        raise InputError(without_credentials(url), "not an http:// or https:// address")
+    if without_credentials(url) != url:
+        raise InputError(without_credentials(url), "an address with a user name or password, which is not supported")
     part = part_of(path)
     if size is None:
         size = _size(url)
@@ -70,7 +72,7 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
     part.rename(path)
 
 
-def without_user(url: str) -> str:
+def without_credentials(url: str) -> str:
     """Returns an address without user name and password, for messages."""
     return re.sub("^([^/]*//)[^/]*@", r"\1", url)
 
@@ -93,7 +95,9 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
     """Appends the rest of the file to `part`, over as many connections as needed; returns the SHA-256 of all of it."""
     waits: Iterator[int] = iter(())  # no second attempt before the first byte
     with writing(part), open(part, "a+b", opener=staging.no_link) as file:
-        digest = hash_of(file, file.tell())
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256")
+        file.seek(0, os.SEEK_END)
         with ByteProgress("downloading", size, file.tell()) as progress:
             while (start := file.tell()) < size:
                 progress.restart(start)
@@ -103,11 +107,12 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
                         digest.update(data)
                         progress.show(file.tell())
                 except _Broken as error:
-                    waits = iter(_WAITS) if file.tell() > start else waits
+                    waits = iter(_RETRY_SECONDS) if file.tell() > start else waits
                     wait = next(waits, None)
                     if wait is None:
-                        kept = f" after {file.tell():,}, which are kept for the next attempt" if file.tell() else ""
-                        raise InputError(url, f"{size:,} bytes", f"{error}{kept}") from None
+                        received = file.tell()
+                        progress_note = f" after {received:,}, which are kept for the next attempt" if received else ""
+                        raise InputError(url, f"{size:,} bytes", f"{error}{progress_note}") from None
                     progress.line.leave(f"{error} after {file.tell() / 1e6:,.0f} MB; next attempt in {wait} s")
                     time.sleep(wait)
     return digest.hexdigest()

@@ -13,7 +13,7 @@ from elmo_tf.errors import InputError, unreadable
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
-_MOST_SHOWN = 60  # characters of a wrong value in a message
+_MAX_SHOWN = 60  # characters of a wrong value in a message
 _Value = TypeVar("_Value")
 
 
@@ -78,4 +78,4 @@ def _shown(value: Any) -> str:
 
 def _one_line(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."

@@ -1,12 +1,13 @@
-"""The progress line on stderr."""
+"""The progress line on stderr, and how numbers and tables are printed."""
 
 import contextlib
+import datetime
 import math
 import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 _LINE_SECONDS = 10.0  # between lines when stderr is not a terminal
 _REDRAW_SECONDS = 0.5  # between updates of the line on a terminal
@@ -54,6 +55,39 @@ class ProgressLine:
         _print(f"{text}\033[K\r", end="") if self._terminal else _print(text)
 
 
+class ByteProgress:
+    """A progress line in megabytes, with speed and time left; shows nothing for work that takes only a moment.
+
+    `activity` is its first word; `done` of `total` bytes are there at the start.
+    """
+
+    def __init__(self, activity: str, total: int, done: int = 0):
+        self._activity, self._total, self.line = activity, total, ProgressLine(at_once=False)
+        self.restart(done)
+
+    def __enter__(self) -> "ByteProgress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.line.clear()
+
+    def restart(self, done: int) -> None:
+        """Measures the speed from now on, with `done` bytes already there."""
+        self._first, self._started_at = done, time.monotonic()
+        self.show(done)
+
+    def show(self, done: int) -> None:
+        """Shows the progress, if it is time to update the line."""
+        if not self.line.due():
+            return
+        text = f"{self._activity} {done / 1e6:,.0f}/{self._total / 1e6:,.0f} MB"
+        if done > self._first:
+            rate = (done - self._first) / (time.monotonic() - self._started_at)
+            left = datetime.timedelta(seconds=round((self._total - done) / rate))
+            text += f"  {rate / 1e6:,.1f} MB/s  {left} left"
+        self.line.show(text)
+
+
 def bar(noun: str) -> Callable[[int, int], None]:
     """Returns a function that is called with how many things are done and how many there are.
 
@@ -89,12 +123,18 @@ def _shortened(text: str, columns: int) -> str:
     return text[: columns - 1]
 
 
-def counted(count: int, noun: str) -> str:
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Returns rows as lines with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def with_count(count: int, noun: str) -> str:
     """Returns a number of things in words, such as `1 file` or `2,000 files`."""
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _print(text: str, end: str = "\n") -> None:
-    # A log on a full disk, or a reader that has gone, is no reason to end.
+    # Ignore write errors (full disk, closed pipe): progress output must not stop the run.
     with contextlib.suppress(OSError):
         print(text, end=end, file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ _lock = threading.Lock()
 
 
 @contextlib.contextmanager
-def _not_again() -> Iterator[None]:
+def _no_retry_without_credentials() -> Iterator[None]:
     """Sets a status on errors that Beam would otherwise retry as network errors for ten minutes."""
     try:
         yield
@@ -47,8 +47,8 @@ class Client(boto3_client.Client):
         self._download_request = self._download_stream = None
         self._download_pos = 0
 
-    list = _not_again()(boto3_client.Client.list)
-    get_object_metadata = _not_again()(boto3_client.Client.get_object_metadata)
+    list = _no_retry_without_credentials()(boto3_client.Client.list)
+    get_object_metadata = _no_retry_without_credentials()(boto3_client.Client.get_object_metadata)
 
 
 def install() -> None:

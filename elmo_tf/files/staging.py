@@ -64,7 +64,7 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     """
     check_absent(path)
     final = pathlib.Path(_target(path))
-    with made_folder(_temporary(final), path) as staged:
+    with created_folder(_temporary(final), path) as staged:
         try:
             yield staged
             staged.rename(final)
@@ -74,8 +74,8 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
 
 
 @contextlib.contextmanager
-def made_folder(path: pathlib.Path, subject: str | os.PathLike) -> Iterator[pathlib.Path]:
-    """Makes a folder and its parents; after an exception in the block, removes those of them that are empty.
+def created_folder(path: pathlib.Path, subject: str | os.PathLike) -> Iterator[pathlib.Path]:
+    """Creates a folder and its parents; after an exception in the block, removes those that it created and are empty.
 
     Raises `InputError` about `subject` if the folder cannot be made.
     """
@@ -91,23 +91,6 @@ def made_folder(path: pathlib.Path, subject: str | os.PathLike) -> Iterator[path
             with contextlib.suppress(OSError):
                 folder.rmdir()
         raise
-
-
-def write_file(path: str | os.PathLike, content: bytes) -> None:
-    """Writes or replaces a file atomically: after a crash it holds `content` or what it held before."""
-    target = pathlib.Path(path)
-    staged = _temporary(target)
-    try:
-        with open(staged, "xb") as file:
-            file.write(content)
-        sync(staged)
-        os.replace(staged, target)
-    except BaseException as error:
-        staged.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno is not None:  # about the hidden file, or none
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        raise
-    sync(target.parent)
 
 
 def _target(path: str | os.PathLike) -> str:

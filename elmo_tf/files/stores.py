@@ -7,20 +7,16 @@ imported for remote paths only.
 import concurrent.futures
 import contextlib
 import errno
-import itertools
 import os
-import pathlib
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, BinaryIO, NamedTuple
 
-from elmo_tf.errors import InputError, printable
+from elmo_tf.errors import InputError, printable, reason
 from elmo_tf.files import staging
 
-_BATCH = 1000  # files deleted per request, as many as S3 allows
-_COPY_BYTES = 1 << 20  # in memory while a file is copied
 REQUESTS = 16  # to a store at a time
 _LIBRARIES = ("apache_beam", "azure", "boto3", "botocore", "google")  # of stores; not all their errors are `OSError`s
 _SCHEME = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")  # as Beam finds it
@@ -62,11 +58,11 @@ def check_store(path: str) -> None:
     except InputError:
         raise
     except (OSError, ValueError) as error:
-        raise InputError(path, f"the store does not answer ({reason(error)})") from None
+        raise InputError(path, f"cannot access the store ({reason(error)})") from None
 
 
 def check_folder(path: str) -> None:
-    """Raises `InputError` if a remote folder cannot be used: see `check_store`. Beam has no quotes for globs."""
+    """Raises `InputError` if a remote folder cannot be used: see `check_store`. Beam cannot escape glob characters."""
     if not is_local(path) and not {*"*?["}.isdisjoint(path):
         raise InputError(path, "the path of a folder in a store cannot have *, ? or [")
     check_store(path)
@@ -79,7 +75,7 @@ def join(folder: str, name: str) -> str:
 
 def match(pattern: str) -> dict[str, Status]:
     """Returns the files of a remote store that match a glob, hidden ones included, by path."""
-    with _asked(pattern):
+    with _as_read_errors(pattern):
         matched = _remote().match(pattern)
     return {file.path: Status(file.size_in_bytes, file.last_updated_in_seconds) for file in matched}
 
@@ -94,36 +90,36 @@ def names(folder: str) -> list[str]:
 
 def status(path: str) -> Status:
     """Returns size and time of change of a file. Raises `ReadError` if there is no such file."""
-    with _asked(path):
+    with _as_read_errors(path):
         if not is_local(path):
             metadata = _remote().system(path).metadata(path)
             return Status(metadata.size_in_bytes, metadata.last_updated_in_seconds)
-        about = os.stat(path)
-        return Status(about.st_size, about.st_mtime_ns)
+        status = os.stat(path)
+        return Status(status.st_size, status.st_mtime_ns)
 
 
 def exists(path: str) -> bool:
     """Whether there is a file or folder at `path`."""
-    with _asked(path):
+    with _as_read_errors(path):
         return os.path.exists(path) if is_local(path) else _remote().system(path).exists(path)
 
 
 def open_file(path: str) -> BinaryIO:
     """Opens a file for reading, without decompressing it; the file can seek."""
-    with _asked(path):
+    with _as_read_errors(path):
         return open(path, "rb") if is_local(path) else _remote().open_file(path)
 
 
 def read(path: str) -> bytes:
     """Returns the contents of a file."""
-    with _asked(path), open_file(path) as file:
+    with _as_read_errors(path), open_file(path) as file:
         return file.read()
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
     """Returns the bytes `start` to `end` of a file and reads no others; Beam's buffers for stores have 16 MB."""
     content, size = bytearray(), end - start
-    with _asked(path), open_file(path) as file:
+    with _as_read_errors(path), open_file(path) as file:
         unbuffered = getattr(file, "raw", file)
         unbuffered.seek(start)
         while len(content) < size and (part := unbuffered.read(size - len(content))):
@@ -131,22 +127,6 @@ def read_range(path: str, start: int, end: int) -> bytes:
     if missing := size - len(content):
         raise ReadError(f"cannot read {path}: expected {size} bytes from byte {start} on, {missing} are missing")
     return bytes(content)
-
-
-def fetch(path: str, target: pathlib.Path) -> None:
-    """Copies a file to a path on this machine. Raises `ReadError` and `WriteError`."""
-
-    def read() -> bytes:
-        with _asked(path):
-            return file.read(_COPY_BYTES)
-
-    try:
-        with target.open("wb") as local, open_file(path) as file:
-            local.writelines(iter(read, b""))
-    except OSError as error:
-        if isinstance(error, ReadError):
-            raise
-        raise WriteError(f"cannot write {target}: {reason(error)}") from error
 
 
 @contextlib.contextmanager
@@ -167,6 +147,7 @@ def create(path: str, staged: str | None = None, check: Callable[[], None] = lam
                 os.fsync(file.fileno())
             check()
             os.replace(staged, path)
+            staging.sync(os.path.dirname(os.path.abspath(path)))
         else:
             with _remote().create(staged) as file:
                 yield file
@@ -194,33 +175,28 @@ def publish(staged: str, path: str) -> None:
         delete([staged])
 
 
-def write(path: str, content: bytes) -> None:
-    """Writes a whole file. Raises `WriteError`."""
-    with create(path) as file:
+def write(path: str | os.PathLike, content: bytes) -> None:
+    """Writes or replaces a file: after a crash it holds `content` or what it held before. Raises `WriteError`."""
+    with create(os.fspath(path)) as file:
         file.write(content)
 
 
-def at_once(ask: Callable[[Any], Any], about: Iterable[Any]) -> Iterator[Any]:
-    """Yields `ask(item)` for each item, in order, with a limited number of them at a time: stores answer slowly."""
+def map_concurrently(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    """Yields `function(item)` for each item, in order; `REQUESTS` of them run at a time, because stores are slow."""
     with concurrent.futures.ThreadPoolExecutor(REQUESTS) as threads:
-        yield from threads.map(ask, about)
+        yield from threads.map(function, items)
 
 
 def delete(paths: Iterable[str]) -> None:
     """Deletes files of the same file system; those that are missing or cannot be deleted are skipped."""
-    remaining = iter(paths)
-    while batch := list(itertools.islice(remaining, _BATCH)):
-        if is_local(batch[0]):
-            for path in batch:
-                with contextlib.suppress(OSError):
-                    os.remove(path)
-            continue
-        try:
-            _remote().system(batch[0]).delete(batch)
-        except Exception:  # of any library
-            for path in batch:
-                with contextlib.suppress(Exception):
-                    _remote().system(path).delete([path])
+    paths = list(paths)
+    if paths and not is_local(paths[0]):
+        with contextlib.suppress(Exception):  # of any library; Beam goes on after a file that it cannot delete
+            _remote().system(paths[0]).delete(paths)
+        return
+    for path in paths:
+        with contextlib.suppress(OSError):
+            os.remove(path)
 
 
 def _remote() -> ModuleType:
@@ -230,7 +206,7 @@ def _remote() -> ModuleType:
 
 
 @contextlib.contextmanager
-def _asked(path: str) -> Iterator[None]:
+def _as_read_errors(path: str) -> Iterator[None]:
     """Turns an OSError in the block, or whatever a remote store raises, into a `ReadError`."""
     try:
         yield
@@ -241,11 +217,3 @@ def _asked(path: str) -> Iterator[None]:
             raise
         hint = f"; {UNSEEN}" if isinstance(error, FileNotFoundError) else ""
         raise ReadError(f"cannot read {path}: {reason(error)}{hint}") from error
-
-
-def reason(error: BaseException) -> str:
-    """Returns the innermost message of an error of Beam's file systems."""
-    while details := getattr(error, "exception_details", None):
-        error = next(iter(details.values())) if isinstance(details, dict) else details
-    words = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error) or type(error).__name__
-    return " ".join(words.split())

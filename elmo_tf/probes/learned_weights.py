@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from elmo_tf.errors import InputError, reason
-from elmo_tf.files import staging
+from elmo_tf.files import stores
 
 _WEIGHTS_FILE = "model.weights.h5"
 _MIX = re.compile(r"(?P<layer>.+)/mixes/scalar_mix(?:_(?P<number>\d+))?/vars")
@@ -83,7 +83,7 @@ def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
     figure.colorbar(image, ax=axes, label="weight after the softmax")
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=150)
-    staging.write_file(output, picture.getvalue())
+    stores.write(output, picture.getvalue())
 
 
 def _parameters(file: h5py.File) -> dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]:

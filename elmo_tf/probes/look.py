@@ -15,7 +15,7 @@ import numpy as np
 from elmo_tf import scoring, sources
 from elmo_tf.corpus.sentences import read_lines
 from elmo_tf.errors import InputError
-from elmo_tf.files import staging
+from elmo_tf.files import staging, stores
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.reference import NumpyBiLM, log_softmax
 from elmo_tf.text import tokenizers
@@ -36,7 +36,7 @@ def write(source: sources.Path, text: str | os.PathLike, word: str, output: str 
     template = importlib.resources.files("elmo_tf.probes").joinpath("look.html").read_text("utf-8")
     data = json.dumps(look(model, lines, word), ensure_ascii=False, separators=(",", ":"))
     # Escaped, no text can end the script element with the data.
-    staging.write_file(output, template.replace("{{data}}", data.replace("<", "\\u003c")).encode())
+    stores.write(output, template.replace("{{data}}", data.replace("<", "\\u003c")).encode())
 
 
 def look(source: sources.Path | sources.Source, texts: Sequence[str], word: str) -> dict[str, Any]:

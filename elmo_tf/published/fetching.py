@@ -122,6 +122,6 @@ def _fetch(model: PublishedModel, url: str, path: pathlib.Path) -> None:
             raise InputError(str(path), "not an HDF5 file")
     except InputError as error:
         path.unlink(missing_ok=True)
-        urls = " and ".join(map(download.without_user, model.urls.values()))
+        urls = " and ".join(map(download.without_credentials, model.urls.values()))
         by_hand = f"put the files of {urls} by hand into {path.parent} as {OPTIONS_FILE} and {WEIGHTS_FILE}"
         raise InputError(model.name, f"{error}; try again, or {by_hand}") from None

@@ -1,9 +1,10 @@
 """The sentences of an epoch in its order, decoded block by block.
 
-The shards are shuffled; then the sentences of every few shards (a pool) are shuffled among each other. A pool is held
-in memory as it is in the files.
+The shards are shuffled; then the sentences of every few shards (a pool, in memory) are shuffled among each other.
 """
 
+import contextlib
+import itertools
 import pathlib
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -19,6 +20,8 @@ from elmo_tf.text import vocabulary as vocabulary_lib
 _POOL_SHARDS = 8  # shards in memory at a time
 _BLOCK_SENTENCES = 2048  # enough to make the overhead of a NumPy call small
 _BLOCK_BYTES = 1 << 22  # of records; limits blocks of long sentences
+# TensorFlow quotes the record in its message, which may then not be UTF-8.
+_PARSE_ERRORS = (tf.errors.InvalidArgumentError, UnicodeDecodeError)
 _FEATURES = {
     "token_ids": tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64),
     "char_ids": tf.io.FixedLenFeature([], tf.string),
@@ -47,37 +50,36 @@ class Block:
 
 
 class _Pool:
-    """Some shards in memory."""
+    """The records of some shards, in memory."""
 
-    def __init__(self, shards: list[record_folder.Shard]):
+    def __init__(self, shards: list[tuple[pathlib.Path, list[bytes]]]):
         self._shards = shards
-        self._before = np.cumsum([0] + [len(shard.starts) for shard in shards])  # records before each shard
-        self._starts = np.concatenate([shard.starts for shard in shards])
-        self._ends = np.concatenate([shard.ends for shard in shards])
+        self._records = list(itertools.chain.from_iterable(records for _, records in shards))
 
     def block(self, numbers: np.ndarray, vocab_size: int, max_chars_per_token: int) -> Block:
         """Returns the sentences with these numbers."""
-        contents = [shard.content for shard in self._shards]
-        shards = self._shard_of(numbers).tolist()
-        ranges = zip(shards, self._starts[numbers].tolist(), self._ends[numbers].tolist(), strict=True)
-        records = [contents[shard][start:end] for shard, start, end in ranges]
         try:
-            return Block(records, vocab_size, max_chars_per_token)
-        except UnfitRecordError as error:
-            number = numbers[error.number]
-            path = self._shards[int(self._shard_of(number))].path
-            offset = self._starts[number] - wire.HEADER_BYTES
+            return Block([self._records[number] for number in numbers.tolist()], vocab_size, max_chars_per_token)
+        except InvalidRecordError as error:
+            path, offset = self._position(int(numbers[error.index]))
             raise InputError(str(path), f"the record at byte {offset} is not a sentence: {error.problem}") from None
 
     def split(self, order: np.ndarray) -> list[np.ndarray]:
         """Splits an order of record numbers into blocks."""
-        size = np.cumsum((self._ends - self._starts)[order])
-        block = np.maximum.accumulate(np.arange(len(order)) // _BLOCK_SENTENCES + size // _BLOCK_BYTES)
+        sizes = np.fromiter(map(len, self._records), np.int64, len(self._records))
+        block = np.maximum.accumulate(
+            np.arange(len(order)) // _BLOCK_SENTENCES + np.cumsum(sizes[order]) // _BLOCK_BYTES
+        )
         return np.split(order, np.flatnonzero(np.diff(block)) + 1)
 
-    def _shard_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Returns the index of each record's shard."""
-        return np.searchsorted(self._before, numbers, side="right") - 1
+    def _position(self, number: int) -> tuple[pathlib.Path, int]:
+        """Returns the shard of a record and the byte at which the record begins."""
+        index = 0
+        while number >= len(self._shards[index][1]):
+            number -= len(self._shards[index][1])
+            index += 1
+        path, records = self._shards[index]
+        return path, sum(wire.HEADER_BYTES + len(record) + wire.CHECKSUM_BYTES for record in records[:number])
 
 
 def read_epoch(
@@ -101,26 +103,26 @@ def read_epoch(
         if start >= count:
             start -= count
             continue
-        pool = _Pool([_load(path, info.sentences) for path, info in chosen])
+        pool = _Pool([(path, _load(path, info.sentences)) for path, info in chosen])
         for numbers in pool.split(order[start:]):
             yield pool.block(numbers, len(records.vocabulary), max_chars_per_token)
         del pool  # before the next block is read
         start = 0
 
 
-def _load(path: pathlib.Path, num_sentences: int) -> record_folder.Shard:
-    shard = record_folder.load_shard(path)
-    if len(shard.starts) != num_sentences:
-        raise InputError(str(path), f"it has {len(shard.starts)} sentences, not the {num_sentences} of info.json")
-    return shard
+def _load(path: pathlib.Path, num_sentences: int) -> list[bytes]:
+    records = record_folder.read_shard(path)
+    if len(records) != num_sentences:
+        raise InputError(str(path), f"has {len(records)} sentences, info.json says {num_sentences}")
+    return records
 
 
-class UnfitRecordError(Exception):
-    """The record of index `number` is not a sentence; `problem` says why."""
+class InvalidRecordError(Exception):
+    """The record at `index` is not a sentence; `problem` says why."""
 
-    def __init__(self, problem: str, number: int):
-        super().__init__(problem, number)
-        self.problem, self.number = problem, number
+    def __init__(self, problem: str, index: int):
+        super().__init__(problem, index)
+        self.problem, self.index = problem, index
 
 
 class Sentences(NamedTuple):
@@ -136,7 +138,7 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
     """Returns the sentences of one or more serialized `tf.train.Example`s, with token ids below `vocab_size`.
 
     Raises:
-        UnfitRecordError: if a record lacks a feature, or its features do not fit together.
+        InvalidRecordError: if a record lacks a feature, or its features do not fit together.
     """
     features = _parsed(records)
     ids, num_tokens = features["token_ids"].values.numpy(), features["token_ids"].row_lengths().numpy()
@@ -147,28 +149,25 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
     sums = np.concatenate([[0], np.cumsum(char_lengths, dtype=np.int64)])
     num_spelled = sums[ends] - sums[ends - num_words]
     for number in np.flatnonzero(num_tokens != num_words + 2)[:1]:
-        problem = f"it has {num_tokens[number]} token_ids, not two more than its {num_words[number]} char_lengths"
-        raise UnfitRecordError(problem, number)
+        expected = num_words[number] + 2
+        problem = f"{num_tokens[number]} token_ids for {num_words[number]} char_lengths; expected {expected}"
+        raise InvalidRecordError(problem, number)
     for number in np.flatnonzero(num_spelled != num_bytes)[:1]:
         problem = f"it has {num_bytes[number]} bytes of char_ids; its char_lengths add up to {num_spelled[number]}"
-        raise UnfitRecordError(problem, number)
+        raise InvalidRecordError(problem, number)
     _check_ids(ids, num_tokens, vocab_size)
     return Sentences(num_tokens, ids.astype(np.int32), char_lengths, char_bytes)
 
 
 def _parsed(records: list[bytes]) -> dict[str, tf.Tensor | tf.RaggedTensor]:
-    try:
+    with contextlib.suppress(*_PARSE_ERRORS):
         return tf.io.parse_example(records, _FEATURES)
-    # TensorFlow quotes the record in its message, which may then not be UTF-8.
-    except (tf.errors.InvalidArgumentError, UnicodeDecodeError):
-        if len(records) == 1:
-            raise UnfitRecordError("it has no token_ids, char_ids or char_lengths", 0) from None
     # TensorFlow does not always say which record it is.
     for number, record in enumerate(records):
         try:
-            _parsed([record])
-        except UnfitRecordError as error:
-            raise UnfitRecordError(error.problem, number) from None
+            tf.io.parse_example([record], _FEATURES)
+        except _PARSE_ERRORS:
+            raise InvalidRecordError("it has no token_ids, char_ids or char_lengths", number) from None
     raise AssertionError("each record can be parsed alone, but not all together")
 
 
@@ -190,4 +189,4 @@ def _check_ids(ids: np.ndarray, num_tokens: np.ndarray, vocab_size: int) -> None
             f"its token_ids have {ids[position]} as number {position - first[number]} of {num_tokens[number]}; they "
             f"should begin with {vocabulary_lib.BEGIN_ID}, end with {vocabulary_lib.END_ID} and be below {vocab_size}"
         )
-        raise UnfitRecordError(problem, number)
+        raise InvalidRecordError(problem, number)

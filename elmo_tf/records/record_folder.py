@@ -7,11 +7,9 @@ each inner token, end to end) and `char_lengths` (bytes: a uint8 per token). Any
 import hashlib
 import os
 import pathlib
-from collections.abc import Iterator
 from typing import Annotated, NamedTuple
 
 import msgspec
-import numpy as np
 
 from elmo_tf.errors import InputError, unreadable
 from elmo_tf.files import json_file
@@ -83,7 +81,7 @@ def shard_name(number: int, count: int) -> str:
     return f"shard-{number:05d}-of-{count:05d}.tfrecord"
 
 
-def is_own_file(name: str) -> bool:
+def is_record_file(name: str) -> bool:
     """Whether `name` is a name in a folder of records, other than the marker."""
     return name in (INFO_FILE, VOCABULARY_FILE) or (name.startswith("shard-") and name.endswith(".tfrecord"))
 
@@ -103,7 +101,7 @@ def open_folder(path: str | os.PathLike) -> Records:
     info = json_file.read(file, Info)
     in_shards = sum(shard.sentences for shard in info.shards)
     if in_shards != info.sentences:
-        raise InputError(str(file), f"the shards have {in_shards} sentences in all, not {info.sentences}")
+        raise InputError(str(file), f"the shards add up to {in_shards} sentences, `sentences` says {info.sentences}")
     source = folder / VOCABULARY_FILE
     try:
         content = source.read_bytes()
@@ -111,49 +109,29 @@ def open_folder(path: str | os.PathLike) -> Records:
         raise unreadable(source, error) from None
     vocabulary = vocabulary_lib.from_bytes(content, str(source))
     if vocabulary.sha256() != info.vocabulary.sha256:
-        raise InputError(str(source), f"not the vocabulary that {INFO_FILE} describes")
+        raise InputError(str(source), f"its checksum differs from {INFO_FILE}")
     records = Records(folder.absolute(), info, vocabulary)  # the current folder may change
     for shard, described in zip(records.shards, info.shards, strict=True):
         if not shard.exists():
             raise InputError(str(shard), "no such file")
         if (size := shard.stat().st_size) != described.bytes:
-            raise InputError(str(shard), f"{size:,} bytes, not the {described.bytes:,} of {INFO_FILE}")
+            raise InputError(str(shard), f"is {size:,} bytes, {INFO_FILE} says {described.bytes:,}")
     return records
 
 
-class Shard(NamedTuple):
-    """A TFRecord file in memory, its checksums verified."""
-
-    path: pathlib.Path
-    content: bytes
-    starts: np.ndarray  # int64 (num_records,), where each record's data begins
-    ends: np.ndarray  # int64 (num_records,)
-
-
-def load_shard(path: str | os.PathLike) -> Shard:
-    """Returns a TFRecord file's bytes and the position of each record; raises `InputError` if it is damaged."""
-    content = pathlib.Path(path).read_bytes()
-    ends = np.fromiter(_ends(content, path), np.int64)
-    starts = np.append(0, ends + wire.CHECKSUM_BYTES)[:-1] + wire.HEADER_BYTES
-    return Shard(pathlib.Path(path), content, starts, ends)
-
-
 def read_shard(path: str | os.PathLike) -> list[bytes]:
-    """Returns the records of a TFRecord file; raises `InputError` as `load_shard`."""
-    shard = load_shard(path)
-    return [shard.content[start:end] for start, end in zip(shard.starts, shard.ends, strict=True)]
-
-
-def _ends(content: bytes, path: str | os.PathLike) -> Iterator[int]:
-    """Yields where the data of each record ends, its checksums verified."""
-    position = 0
+    """Returns the records of a TFRecord file, their checksums verified; raises `InputError` if it is damaged."""
+    content = pathlib.Path(path).read_bytes()
+    records, position = [], 0
     while position < len(content):
         start = position + wire.HEADER_BYTES
         length = int.from_bytes(content[position : position + 8], "little")
         if content[position:start] != wire.frame_header(length):
             raise InputError(str(path), f"no TFRecord at byte {position}: the file is damaged")
         end = start + length
-        if wire.masked_crc(content[start:end]) != content[end : end + wire.CHECKSUM_BYTES]:
+        record = content[start:end]
+        if wire.masked_crc(record) != content[end : end + wire.CHECKSUM_BYTES]:
             raise InputError(str(path), f"damaged: the TFRecord at byte {position} has a wrong checksum")
-        yield end
+        records.append(record)
         position = end + wire.CHECKSUM_BYTES
+    return records

@@ -15,9 +15,11 @@ With `pool` in `info`, a line has `(layers, dim)` or `(dim,)`.
 
 import os
 import pathlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+import numpy as np
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
@@ -43,6 +45,40 @@ class _Info(msgspec.Struct, frozen=True, kw_only=True):
     dtype: Literal["float32", "float16"]
     shards: list[_Shard]
     identifiers: bool = False
+
+
+def encode(line: int, tokens: Sequence[bytes], vectors: np.ndarray, identifier: bytes = b"") -> bytes:
+    """Returns the vectors of a line as a serialized `tf.train.Example`.
+
+    Args:
+        line: its number.
+        tokens: of the line.
+        vectors: little-endian, as the feature `vectors` stores them.
+        identifier: the user's own; if empty, there is no such feature.
+    """
+    import tensorflow as tf  # noqa: PLC0415 - the rest of this module works without it
+
+    example = tf.train.Example()
+    feature = example.features.feature
+    feature["line"].int64_list.value.append(line)
+    feature["shape"].int64_list.value.extend(vectors.shape)
+    strings = {"dtype": [vectors.dtype.name.encode()], "tokens": tokens, "vectors": [vectors.tobytes()]}
+    for name, values in (strings | ({"id": [identifier]} if identifier else {})).items():
+        feature[name].bytes_list.SetInParent()  # a line may have no tokens
+        feature[name].bytes_list.value.extend(values)
+    return example.SerializeToString(deterministic=True)
+
+
+def decode(record: bytes) -> tuple[bytes, list[bytes], np.ndarray]:
+    """Returns the name of an encoded line, which is its identifier or else its number, its tokens and its vectors."""
+    import tensorflow as tf  # noqa: PLC0415
+
+    feature = tf.train.Example.FromString(record).features.feature
+    strings = {name: list(feature[name].bytes_list.value) for name in ("dtype", "id", "tokens", "vectors")}
+    (dtype,), (content,) = strings["dtype"], strings["vectors"]
+    vectors = np.frombuffer(content, dtype.decode()).reshape(feature["shape"].int64_list.value)
+    (name,) = strings["id"] or [b"%d" % feature["line"].int64_list.value[0]]
+    return name, strings["tokens"], vectors
 
 
 def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
@@ -73,7 +109,7 @@ def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
     def parse(record: tf.Tensor) -> dict[str, tf.Tensor]:
         values = tf.io.parse_single_example(record, features)
         vectors = tf.reshape(tf.io.decode_raw(values["vectors"], tf.dtypes.as_dtype(info.dtype)), values["shape"])
-        kept = {name: values[name] for name in features if name not in ("shape", "vectors")}
-        return kept | {"vectors": vectors}
+        elements = {name: values[name] for name in features if name not in ("shape", "vectors")}
+        return elements | {"vectors": vectors}
 
     return tf.data.TFRecordDataset([str(folder / shard.name) for shard in info.shards]).map(parse)

@@ -7,6 +7,7 @@ direction each from its end.
 
 import collections
 import concurrent.futures
+import dataclasses
 import itertools
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple
@@ -78,6 +79,7 @@ class Position(msgspec.Struct, frozen=True):
     rows: tuple[tuple[bytes, Count] | None, ...]  # each stream's current record and its tokens already used
 
 
+@dataclasses.dataclass(eq=False)
 class Windows:
     """Iterates over pairs of a window and the `Position` after it.
 
@@ -95,25 +97,18 @@ class Windows:
         InputError: while iterating, if a record is damaged, `records` has no sentences, or `position` does not fit.
     """
 
-    def __init__(
-        self,
-        records: record_folder.Records,
-        batch_size: int,
-        unroll_steps: int,
-        max_chars_per_token: int = char_ids_lib.MAX_CHARS_PER_TOKEN,
-        seed: int | None = None,
-        epochs: int | None = None,
-        position: Position | None = None,
-        rows: range | None = None,
-    ):
-        self.records = records
-        self.batch_size = batch_size
-        self.unroll_steps = unroll_steps
-        self.max_chars_per_token = max_chars_per_token
-        self.seed = seed
-        self.epochs = epochs
-        self.rows = range(batch_size) if rows is None else rows
-        self._position = position or Position(0, 0, (None,) * batch_size)
+    records: record_folder.Records
+    batch_size: int
+    unroll_steps: int
+    max_chars_per_token: int = char_ids_lib.MAX_CHARS_PER_TOKEN
+    seed: int | None = None
+    epochs: int | None = None
+    position: Position | None = None
+    rows: range | None = None
+
+    def __post_init__(self) -> None:
+        self._rows = range(self.batch_size) if self.rows is None else self.rows
+        self._position = self.position or Position(0, 0, (None,) * self.batch_size)
 
     def __iter__(self) -> Iterator[tuple[Window, Position]]:
         streams = Streams(self._blocks(), self.batch_size, self._resumed())
@@ -128,13 +123,13 @@ class Windows:
 
     def _cut(self, parts: list[Part], end: int) -> Window:
         """Returns the window of the streams `rows` up to `end`."""
-        size, shape = len(self.rows) * self.unroll_steps, (2, len(self.rows), self.unroll_steps)
+        size, shape = len(self._rows) * self.unroll_steps, (2, len(self._rows), self.unroll_steps)
         char_ids = np.zeros((2, size, self.max_chars_per_token), np.uint16)  # forward, backward
         token_ids, targets = np.zeros(size, np.int32), np.zeros((2, size), np.int32)
         mask = np.zeros(size, bool)
-        if len(self.rows) < self.batch_size:
-            own = (part.among(self.rows) for part in parts)
-            parts = [part for part in own if len(part.numbers)]
+        if len(self._rows) < self.batch_size:
+            local_parts = (part.among(self._rows) for part in parts)
+            parts = [part for part in local_parts if len(part.numbers)]
         for part in parts:
             indices, *sources = part.cut(end - self.unroll_steps, end)
             mask[indices] = True
@@ -155,8 +150,8 @@ class Windows:
         records, used, streams = zip(*rows, strict=True)
         try:
             block = Block(list(records), len(self.records.vocabulary), self.max_chars_per_token)
-        except blocks.UnfitRecordError as error:
-            problem = f"the record of stream {streams[error.number]} is not a sentence: {error.problem}"
+        except blocks.InvalidRecordError as error:
+            problem = f"the record of stream {streams[error.index]} is not a sentence: {error.problem}"
             raise InputError("position", problem) from None
         for stream, consumed, length in zip(streams, used, block.num_tokens.tolist(), strict=True):
             if consumed >= length - 1:

@@ -6,11 +6,8 @@ The bytes are those of protobuf's deterministic serialization of `tf.train.Examp
 
 import functools
 import struct
-from collections.abc import Iterable
-from typing import NamedTuple
 
 import google_crc32c
-import numpy as np
 
 # A TFRecord is a header (length and its checksum), then the data, then the checksum of the data.
 HEADER_BYTES, CHECKSUM_BYTES = 12, 4
@@ -30,16 +27,11 @@ def varint(value: int) -> bytes:
     return bytes(parts)
 
 
-def varints(values: Iterable[int]) -> bytes:
-    """Returns numbers as `varint`s, end to end."""
-    return b"".join(map(varint, values))
-
-
 def encode_example(token_ids: bytes, char_ids: bytes, char_lengths: bytes) -> bytes:
     """Returns a sentence of n words as a serialized `tf.train.Example`.
 
     Args:
-        token_ids: the n + 2 ids, `<S>` and `</S>` included, as `varints`.
+        token_ids: the n + 2 ids, `<S>` and `</S>` included, as `varint`s end to end.
         char_ids: the words' bytes, end to end.
         char_lengths: a uint8 per word.
     """
@@ -54,78 +46,6 @@ def encode_example(token_ids: bytes, char_ids: bytes, char_lengths: bytes) -> by
 def field(number: int, content: bytes) -> bytes:
     """Returns a field of a message: a string, bytes or another message; `number` is at most 15."""
     return _field_header(number, len(content)) + content
-
-
-def encode_vectors(line: int, tokens: list[bytes], vectors: np.ndarray, identifier: bytes = b"") -> bytes:
-    """Returns the vectors of a line of a text as a serialized `tf.train.Example`.
-
-    Args:
-        line: its number.
-        tokens: one per vector.
-        vectors: little-endian, as the feature `vectors` stores them.
-        identifier: the user's own; if empty, there is no such feature.
-    """
-    values = b"".join([field(1, token) for token in tokens])
-    features = (
-        _feature(b"dtype", _BYTES_KIND, vectors.dtype.name.encode()),
-        _feature(b"id", _BYTES_KIND, identifier) if identifier else b"",
-        _feature(b"line", _INT64_KIND, varint(line)),
-        _feature(b"shape", _INT64_KIND, varints(vectors.shape)),
-        _list_header(b"tokens", _BYTES_KIND, len(values)) + values,
-        _feature(b"vectors", _BYTES_KIND, vectors.tobytes()),
-    )
-    return field(1, b"".join(features))
-
-
-class VectorRecord(NamedTuple):
-    """What `encode_vectors` encodes."""
-
-    line: int
-    tokens: list[bytes]
-    vectors: np.ndarray
-    identifier: bytes
-
-
-def decode_vectors(record: bytes) -> VectorRecord:
-    """Returns what `encode_vectors` has encoded."""
-    lists: dict[bytes, list[bytes]] = {}
-    for features in _fields(record):
-        for entry in _fields(features):
-            name, feature = _fields(entry)
-            (values,) = _fields(feature)
-            lists[name] = _fields(values)
-    shape, (line,) = (_read_varints(lists[name][0]) for name in (b"shape", b"line"))
-    vectors = np.frombuffer(lists[b"vectors"][0], np.dtype(lists[b"dtype"][0].decode())).reshape(shape)
-    return VectorRecord(line, lists[b"tokens"], vectors, lists.get(b"id", [b""])[0])
-
-
-def _fields(message: bytes) -> list[bytes]:
-    """Returns the contents of a message's fields, in their order."""
-    contents, position = [], 0
-    while position < len(message):
-        length, shift = 0, 0
-        position += 1
-        while True:
-            byte = message[position]
-            position += 1
-            length |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                break
-        contents.append(message[position : position + length])
-        position += length
-    return contents
-
-
-def _read_varints(data: bytes) -> list[int]:
-    values, value, shift = [], 0, 0
-    for byte in data:
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            values.append(value)
-            value = shift = 0
-    return values
 
 
 def frame(record: bytes) -> bytes:
@@ -153,13 +73,9 @@ def _feature(name: bytes, kind: int, content: bytes) -> bytes:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _feature_header(name: bytes, kind: int, length: int) -> bytes:
+    """Returns what precedes the `length` bytes of the value."""
     value = _field_header(1, length)
-    return _list_header(name, kind, len(value) + length) + value
-
-
-def _list_header(name: bytes, kind: int, length: int) -> bytes:
-    """Returns what precedes a list of `length` bytes, whose values have their own headers."""
-    feature = _field_header(kind, length)
+    feature = _field_header(kind, len(value) + length) + value
     key = _field_header(1, len(name)) + name
     entry = key + _field_header(2, len(feature) + length) + feature
     return _field_header(1, len(entry) + length) + entry

@@ -17,7 +17,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError, suggestion
-from elmo_tf.files import json_file, staging
+from elmo_tf.files import json_file, staging, stores
 from elmo_tf.published import fetching, models
 from elmo_tf.tasks.batching import Predictor
 from elmo_tf.tasks.system import Example, System
@@ -241,4 +241,4 @@ def save_network(network: keras.Model, folder: pathlib.Path) -> None:
 
 def write_json(path: pathlib.Path, value: Any) -> None:
     """Writes a JSON file, completely or not at all."""
-    staging.write_file(path, json.dumps(value, indent=1).encode() + b"\n")
+    stores.write(path, json.dumps(value, indent=1).encode() + b"\n")

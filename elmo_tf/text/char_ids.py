@@ -45,16 +45,16 @@ class Words:
     def __init__(self, values: np.ndarray, lengths: np.ndarray, max_chars_per_token: int = MAX_CHARS_PER_TOKEN):
         lengths = lengths.astype(np.int64)
         self._starts = np.cumsum(lengths) - lengths
-        # `_following[n]` is a view of the ids from item n of `room` on; nothing is copied. With 6 ids per token, for
+        # `_following[n]` is a view of the ids from item n of `padded` on; nothing is copied. With 6 ids per token, for
         # "to" of the words "go", "to", "it", whose first byte has the index 2 (letters stand for their bytes + 1):
-        #   room             1 g o t o i t 1 1 1 1 1 1
+        #   padded           1 g o t o i t 1 1 1 1 1 1
         #   _following[2]        o t o i t 1
         #   & keep               0 t o 0 0 0
         #   | frame              B t o E P P    with B for BEGIN_WORD, E for END_WORD, P for PAD
-        room = np.zeros(len(values) + 1 + max_chars_per_token, np.uint16)
-        room[1 : len(values) + 1] = values
-        room += 1
-        self._following = np.ndarray(len(values) + 1, _row_type(max_chars_per_token), room, strides=room.strides)
+        padded = np.zeros(len(values) + 1 + max_chars_per_token, np.uint16)
+        padded[1 : len(values) + 1] = values
+        padded += 1
+        self._following = np.ndarray(len(values) + 1, _row_type(max_chars_per_token), padded, strides=padded.strides)
         self._max_length = max_chars_per_token - NUM_MARKS
         self._frames = _frames(max_chars_per_token)
         self._frame_of = np.minimum(lengths, self._max_length)
@@ -103,16 +103,16 @@ def _row_type(max_chars_per_token: int) -> np.dtype:
 
 @functools.cache
 def _frames(max_chars_per_token: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns a mask of the bytes, and the ids around them, for words of every length and the two sentence boundaries.
+    """Returns a mask of the bytes, and the marks around them, for words of every length and both sentence boundaries.
 
     Both are uint16 `(max_chars_per_token + 1, max_chars_per_token)`: the mask has all bits set where there is a byte,
     the ids are 0 there.
     """
     lengths, columns = np.arange(max_chars_per_token - NUM_MARKS + 1)[:, None], np.arange(max_chars_per_token)
-    around = np.where(columns == 0, BEGIN_WORD, np.where(columns == lengths + 1, END_WORD, PAD))
+    marks = np.where(columns == 0, BEGIN_WORD, np.where(columns == lengths + 1, END_WORD, PAD))
     inside = (columns > 0) & (columns <= lengths)
     boundaries = [boundary(mark, max_chars_per_token) for mark in (BEGIN_SENTENCE, END_SENTENCE)]
-    frame = np.concatenate([np.where(inside, 0, around), boundaries])
+    frame = np.concatenate([np.where(inside, 0, marks), boundaries])
     keep = np.concatenate([np.where(inside, 0xFFFF, 0), np.zeros_like(boundaries)])
     return keep.astype(np.uint16), frame.astype(np.uint16)
 

@@ -5,6 +5,7 @@ White space and control characters (categories Z and Cc) are not tokens; a mark 
 """
 
 import functools
+import itertools
 import re
 import sys
 import unicodedata
@@ -23,9 +24,9 @@ def split(text: bytes) -> list[bytes]:
 
 @functools.cache
 def kinds() -> list[tuple[int, int]]:
-    """Returns each code point of another kind (OTHER, MARK or SPACE) than the code point before it, and its kind."""
-    of_each = [_kind(chr(point)) for point in range(sys.maxunicode + 1)]
-    return [(point, kind) for point, kind in enumerate(of_each) if not point or kind != of_each[point - 1]]
+    """Returns (first code point, kind) of each run of code points of one kind: OTHER, MARK or SPACE."""
+    runs = itertools.groupby(range(sys.maxunicode + 1), lambda point: _kind(chr(point)))
+    return [(next(run), kind) for kind, run in runs]
 
 
 def _kind(character: str) -> int:

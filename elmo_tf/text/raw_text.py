@@ -3,8 +3,6 @@
 The rules are regular expressions in RE2's syntax, so both split text in the same way.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import tensorflow as tf
 
@@ -92,18 +90,15 @@ def tokenize_with_offsets(sentences: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Rag
     return tensorflow_text.regex_split_with_offsets(_without_nul(sentences), f"{_SPACE}|{_TOKEN}", _TOKEN)
 
 
-def split_texts(texts: Sequence[str]) -> list[list[Word]]:
-    """Returns the tokens of each text as `tokenize` finds them, with their offsets in characters."""
-    content = [text.encode(errors="replace") for text in texts]  # half of a surrogate pair becomes `?`
-    tokens, begins, ends = (column.to_list() for column in tokenize_with_offsets(tf.constant(content, tf.string)))
-    words = []
-    for text, *rows in zip(content, tokens, begins, ends, strict=True):
-        # For each byte, how many characters begin before it.
-        before = np.cumsum([0, *((byte & 0xC0) != 0x80 for byte in text)]).tolist()
-        words.append(
-            [Word(token.decode(), before[begin], before[end]) for token, begin, end in zip(*rows, strict=True)]
-        )
-    return words
+def split_with_offsets(text: str) -> list[Word]:
+    """Returns the tokens of a text as `tokenize` finds them, with their offsets in characters."""
+    content = text.encode(errors="replace")  # half of a surrogate pair becomes `?`
+    tokens, begins, ends = (column.flat_values.numpy().tolist() for column in tokenize_with_offsets([content]))
+    # For each byte, how many characters begin before it.
+    before = np.cumsum([0, *((byte & 0xC0) != 0x80 for byte in content)]).tolist()
+    return [
+        Word(token.decode(), before[begin], before[end]) for token, begin, end in zip(tokens, begins, ends, strict=True)
+    ]
 
 
 def break_sentences(paragraphs: tf.Tensor) -> tf.Tensor:

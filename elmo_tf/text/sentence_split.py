@@ -28,7 +28,7 @@ def split_sentences(text: str, tokenizer: str = "penn") -> list[list[Word]]:
     words = _with_abbreviations(words_of(text, tokenizer))
     closing = _closing(text, words)
     for index, word in enumerate(words):
-        if not index or _ends(text, words, index, closing):
+        if not index or _sentence_ends_before(text, words, index, closing):
             sentences.append([])
         sentences[-1].append(word)
     return sentences
@@ -67,7 +67,7 @@ def _closing(text: str, words: list[Word]) -> set[int]:
     return closing
 
 
-def _ends(text: str, words: list[Word], index: int, closing: set[int]) -> bool:
+def _sentence_ends_before(text: str, words: list[Word], index: int, closing: set[int]) -> bool:
     """Whether a sentence ends before the word at `index`."""
     between = text[words[index - 1].end : words[index].start]
     if _EMPTY_LINE.search(between):

@@ -82,21 +82,21 @@ def to_bytes(token: object, parameter: str) -> bytes:
     raise InputError(parameter, "tokens that are str or bytes", repr(token))
 
 
-def words_of(text: str, tokenizer: str = "penn", finely: bool = False) -> list[Word]:
+def words_of(text: str, tokenizer: str = "penn", split_hyphens: bool = False) -> list[Word]:
     """Returns the tokens of a text with their offsets in it, in characters.
 
     Args:
         text: in any language. Languages without spaces are split into words at punctuation alone, except that
             ideographs and kana are words of a single character.
         tokenizer: a name in `TOKENIZERS`.
-        finely: whether hyphens, dashes, slashes and underscores inside a word are words of their own, so that more
-            parts of the text begin and end with a word.
+        split_hyphens: whether hyphens, dashes, slashes and underscores inside a word are words of their own, so that
+            more parts of the text begin and end with a word.
 
     Raises:
         ModuleNotFoundError: if the tokenizer is `unicode` and tensorflow-text is not installed.
     """
     words = _words(text, tokenizer)
-    return [part for word in words for part in _parts(text, word)] if finely else words
+    return [part for word in words for part in _parts(text, word)] if split_hyphens else words
 
 
 def _words(text: str, tokenizer: str) -> list[Word]:
@@ -105,9 +105,10 @@ def _words(text: str, tokenizer: str) -> list[Word]:
     if tokenizer == "unicode":
         from elmo_tf.text import raw_text  # noqa: PLC0415 - imports TensorFlow
 
-        return raw_text.split_texts([text])[0]
+        return raw_text.split_with_offsets(text)
     if tokenizer == "characters":
-        return list(_located(text, [token.decode() for token in characters.split(text.encode(errors="replace"))]))
+        content = text.encode(errors="replace")  # half of a surrogate pair becomes `?`
+        return list(_located(content.decode(), [token.decode() for token in characters.split(content)]))
     return [Word(run.group(), run.start(), run.end()) for run in _RUN.finditer(text)]
 
 

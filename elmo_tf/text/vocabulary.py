@@ -94,8 +94,8 @@ def from_counts(counts: Iterable[tuple[bytes, int]], max_size: int | None = None
         counts: words and how often each occurred.
         max_size: limit on the entries, the special tokens included; None: no limit.
     """
-    kept = [(-count, token) for token, count in counts if token not in SPECIAL_TOKENS]
-    tokens = [*SPECIAL_TOKENS, *(token for _, token in sorted(kept))]
+    by_count = sorted((-count, token) for token, count in counts if token not in SPECIAL_TOKENS)
+    tokens = [*SPECIAL_TOKENS, *(token for _, token in by_count)]
     return Vocabulary(tokens[:max_size])
 
 
@@ -127,10 +127,10 @@ def _lines(content: bytes, source: str) -> list[bytes]:
     return content.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n")
 
 
-def _check_token(token: bytes, where: str) -> None:
+def _check_token(token: bytes, location: str) -> None:
     if not token or token.split() != [token]:
-        raise InputError(where, "a word without white space", repr(token))
+        raise InputError(location, "a word without white space", repr(token))
     try:
         token.decode()
     except UnicodeDecodeError:
-        raise InputError(where, f"not UTF-8: {token!r}") from None
+        raise InputError(location, f"not UTF-8: {token!r}") from None

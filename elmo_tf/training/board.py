@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.files import staging
+from elmo_tf.files import stores
 
 _log = logging.getLogger("elmo_tf")
 
@@ -84,9 +84,9 @@ class Board:
             'tensor_path: "token_vectors.tsv" metadata_path: "token_vectors_words.tsv" }\n'
         )
         with self._guarded():
-            staging.write_file(self._run / "token_vectors.tsv", tensor.encode())
-            staging.write_file(self._run / "token_vectors_words.tsv", b"\n".join(words) + b"\n")
-            staging.write_file(self._run / "projector_config.pbtxt", config.encode())
+            stores.write(self._run / "token_vectors.tsv", tensor.encode())
+            stores.write(self._run / "token_vectors_words.tsv", b"\n".join(words) + b"\n")
+            stores.write(self._run / "projector_config.pbtxt", config.encode())
 
     def start_profile(self) -> None:
         """Starts TensorFlow's profiler."""

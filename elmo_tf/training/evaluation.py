@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.errors import memory_explained
-from elmo_tf.files.progress import ProgressLine, counted
+from elmo_tf.files.progress import ProgressLine, with_count
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.records import record_folder
 from elmo_tf.records.windows import Window, Windows, prefetch
@@ -40,7 +40,7 @@ class Evaluation:
         directions = f"forward {self.forward_perplexity:.1f}, backward {self.backward_perplexity:.1f}"
         return (
             f"held-out perplexity {self.perplexity:.1f} ({directions}), "
-            f"{counted(self.streams, 'stream')} of {counted(self.unroll_steps, 'token')} per window"
+            f"{with_count(self.streams, 'stream')} of {with_count(self.unroll_steps, 'token')} per window"
         )
 
 

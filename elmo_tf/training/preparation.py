@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from elmo_tf.config import Config, check_same_model
 from elmo_tf.errors import InputError
 from elmo_tf.files import lock
-from elmo_tf.files.progress import counted
+from elmo_tf.files.progress import with_count
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training import devices
 from elmo_tf.training.checkpointing import Checkpointing
@@ -65,7 +65,7 @@ def describe(workdir: Workdir, state: TrainState, checkpointing: Checkpointing, 
     trainer, info = state.trainer, state.records.info
     parameters = sum(variable.shape.num_elements() for variable in trainer.variables)
     words, sentences = info.tokens, info.sentences
-    replicas = counted(trainer.strategy.num_replicas_in_sync, "replica")
+    replicas = with_count(trainer.strategy.num_replicas_in_sync, "replica")
     for line in (
         f"model: {parameters:,} parameters, softmax included",
         f"devices: {replicas}, here on {devices.names(trainer.strategy)}",

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from elmo_tf.config import Config
 from elmo_tf.errors import memory_explained
-from elmo_tf.files.progress import counted
+from elmo_tf.files.progress import with_count
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training import devices, preparation
 from elmo_tf.training.board import Board
@@ -176,7 +176,7 @@ class Run:
     def end(self) -> None:
         """Stops as requested, or logs the result."""
         if self.out_of_patience and not self.asked_to_stop:
-            waited = counted(self.state.trainer.config.patience, "evaluation")
+            waited = with_count(self.state.trainer.config.patience, "evaluation")
             self.info("train.patience: no better held-out perplexity in %s, training ends", waited)
             self._save_if_missing()
             self.evaluate(final=True)

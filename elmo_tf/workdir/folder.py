@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.files import json_file, staging
+from elmo_tf.files import json_file, staging, stores
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.workdir import metrics_file
 
@@ -131,7 +131,7 @@ def update_config(workdir: Workdir) -> None:
     """Replaces `config.json`, atomically, if the configuration or the tokenizer has changed."""
     file, content = workdir.path / CONFIG_FILE, _to_json(workdir)
     if file.read_bytes() != content:
-        staging.write_file(file, content)
+        stores.write(file, content)
 
 
 def open_workdir(workdir: str | os.PathLike) -> Workdir:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from elmo_tf.beam import plan
+from elmo_tf.beam import output_folder
 from elmo_tf.cli import jobs
 from tests.beam.memory_store import STORE
 
@@ -37,9 +37,9 @@ def process(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
 
 
 @pytest.fixture
-def folder(tmp_path: pathlib.Path) -> Iterator[plan.Folder]:
+def folder(tmp_path: pathlib.Path) -> Iterator[output_folder.Folder]:
     """An unfinished output folder."""
-    with plan.claimed({"train": str(tmp_path / "unfinished")}, {"command": "test"}) as folders:
+    with output_folder.claim({"train": str(tmp_path / "unfinished")}, {"command": "test"}) as folders:
         yield folders["train"]
 
 

@@ -66,7 +66,7 @@ def parsed(*options: str) -> PipelineOptions:
 
 
 def connect(*options: str) -> None:
-    with runners.connected(parsed(*options), ""):
+    with runners.configured_pipeline(parsed(*options), ""):
         pass
 
 
@@ -113,7 +113,7 @@ def test_other_runners_are_taken_as_beam_has_them():
 
 def test_an_address_without_a_cluster_is_refused(flink, monkeypatch):
     monkeypatch.setattr(FakeFlink, "do_GET", lambda self: self._answer([]))
-    for address, problem in (("127.0.0.1:1", "Connection refused"), (flink, "something else answers")):
+    for address, problem in (("127.0.0.1:1", "Connection refused"), (flink, "the server there is not Flink")):
         with pytest.raises(InputError, match=f"^flink_master: expected .*, found {problem}: http://{address}$"):
             connect(*UBER, f"--flink_master={address}")
 
@@ -124,7 +124,7 @@ def test_only_jobs_with_the_name_are_cancelled_on_flink_even_if_they_arrive_late
     assert not flink_cluster.cancel("http://127.0.0.1:1", "mine", 0.1)
     late = {"jid": "d4", "name": "late", "state": "RUNNING"}
     threading.Timer(0.2, FakeFlink.jobs.append, [late]).start()
-    assert flink_cluster.cancel(f"http://{flink}", "late", 5, appears=2)
+    assert flink_cluster.cancel(f"http://{flink}", "late", 5, startup_seconds=2)
     assert late["state"] == "CANCELED"
     assert flink_cluster.cancel(f"http://{flink}", "never", 5)
 
@@ -198,14 +198,14 @@ def test_a_signal_that_ends_the_command_is_an_interrupt_while_it_has_a_remote_jo
     options = parsed("--runner=PortableRunner", "--job_endpoint=localhost:1")
     before = signal.signal(number, signal.SIG_DFL)  # under `nohup`, SIGHUP is ignored
     try:
-        with pytest.raises(KeyboardInterrupt), runners.connected(options, ""):
+        with pytest.raises(KeyboardInterrupt), runners.configured_pipeline(options, ""):
             os.kill(os.getpid(), number)
             time.sleep(5)
         assert signal.getsignal(number) == signal.SIG_DFL
-        with runners.connected(parsed(), ""):
+        with runners.configured_pipeline(parsed(), ""):
             assert signal.getsignal(number) == signal.SIG_DFL
         signal.signal(number, signal.SIG_IGN)
-        with runners.connected(options, ""):
+        with runners.configured_pipeline(options, ""):
             os.kill(os.getpid(), number)  # stays ignored
     finally:
         signal.signal(number, before)
@@ -213,19 +213,19 @@ def test_a_signal_that_ends_the_command_is_an_interrupt_while_it_has_a_remote_jo
 
 ERRORS = {
     "Traceback ...\nModuleNotFoundError: No module named 'elmo_tf.beam'\n": (
-        "workers lack elmo_tf, or its version that this command has: no module elmo_tf.beam"
+        "the workers cannot import elmo_tf.beam; install the same version of elmo_tf there"
     ),
     "java.lang.RuntimeException: outer\n\tat a.B\nCaused by: org.apache.flink.NoSlotException: too few\n\tat a.C": (
-        "the remote job failed: org.apache.flink.NoSlotException: too few; see the runner's own page"
+        "the remote job failed: org.apache.flink.NoSlotException: too few; check the runner's web interface"
     ),
-    "it\n\nfailed\n": "the remote job failed: failed; see the runner's own page",
-    "": "the remote job failed: RuntimeError(''); see the runner's own page",
+    "it\n\nfailed\n": "the remote job failed: failed; check the runner's web interface",
+    "": "the remote job failed: RuntimeError(''); check the runner's web interface",
 }
 
 
 @pytest.mark.parametrize("text", ERRORS)
 def test_the_error_of_a_remote_job_is_one_line(text):
-    assert remote.reason(RuntimeError(text)) == ERRORS[text]
+    assert remote.failure_reason(RuntimeError(text)) == ERRORS[text]
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def running_workers(process: subprocess.Popen, text: pathlib.Path, output: pathl
 
 def test_threads_of_a_users_program_report_errors_as_before_once_a_job_has_ended():
     before = threading.excepthook
-    with runners.connected(runners.parse(PROCESSES), "elmo_tf.beam.preprocess"):
+    with runners.configured_pipeline(runners.parse(PROCESSES), "elmo_tf.beam.preprocess"):
         assert threading.excepthook is not before
     assert threading.excepthook is before
 

@@ -67,7 +67,7 @@ def test_a_killed_command_is_completed_and_two_at_once_write_the_same(store: Obj
     assert store.contents("resumed") == large_records
 
 
-ANSWERS = "the store does not answer ("
+ANSWERS = "cannot access the store ("
 # Input, output and the error.
 REFUSED = {
     "no such bucket": ("TEXT", "s3://none/a", f"s3://none/a: {ANSWERS}The specified bucket"),

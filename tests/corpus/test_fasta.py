@@ -43,7 +43,7 @@ def test_each_record_is_one_text_in_one_task(corpus, monkeypatch, num_tasks, nam
     monkeypatch.setattr(reading, "BLOCK_BYTES", 500)
     sequences = [*drawn(60, 200), b"", b"M" * 400, b"K"]
     paths = corpus(**{name: fasta(sequences, width, end), "b.fna.gz": gzip.compress(fasta(sequences, width, end))})
-    monkeypatch.setattr(sentences, "MOST_TOKENS", 500)
+    monkeypatch.setattr(sentences, "MAX_TOKENS", 500)
     assert read(paths, num_tasks) == sequences * 2
     kept = [sequence for sequence in sequences if sequence] * 2
     if width < 400:  # preprocessing cuts records that are longer than a block
@@ -58,14 +58,16 @@ def test_files_are_known_by_their_first_character(corpus):
         "b.fa": b"MK V\n\n>L\n",
         "c.FAS": b"\xef\xbb\xbf>x\nK\nL\n",
         "d.pep": b">y\nA\n",
+        "e.fa": b" \r\n>y\nC\n",
+        "f.fa": b" >one\nMKV\n",  # a header begins its line
     }
-    assert read(corpus(**files), 1) == [b"MKV", b"MKV", b"", b">L", b"KL", b"A"]
+    assert read(corpus(**files), 1) == [b"MKV", b"MKV", b"", b">L", b"KL", b"A", b"C", b">one", b"MKV"]
     assert read(corpus(**{"e.gz": gzip.compress(files["c.FAS"])}), 1) == [b"KL"]
 
 
 def test_identifiers_stand_before_numbered_sequences():
     text = b">sp|P1|X_Y first\nMK V*\n\nL\n>two\n>\xff3\xe9 x\nxXbZ\n"
-    cleaner = lines.Cleaner(paragraphs=False, spaced=False, numbered=True)
+    cleaner = lines.Cleaner(paragraphs=False, is_whitespace_tokenized=False, numbered=True)
     cleaned = cleaner.clean(reading.Block(text, "a.fa", 0, is_fasta=True))
     assert cleaned.lines == [b"sp|P1|X_Y\tMKVL", b"two\t", b"3\txXbZ"]
     assert cleaned.irregular == {"invalid_utf8_lines": 1}
@@ -109,6 +111,8 @@ def test_one_file_is_read_by_the_same_rules_and_a_pipe_is_too(corpus, tmp_path):
     assert list(sentences.read_lines(path, "characters")) == ["MKV", "A"]
     text = "\ufeffa b\r\n\n" + "long " * 60_000 + "line\nc"
     assert list(sentences.read_lines(corpus(text.encode())[0], "whitespace")) == text[1:].replace("\r", "").split("\n")
+    (path,) = corpus(**{"long.fa": b"\n>chr1\n" + b"ACGT" * 60_000 + b"\n"})
+    assert list(sentences.read_lines(path, "characters")) == ["ACGT" * 60_000]
     os.mkfifo(tmp_path / "pipe")
     threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[b">P1\nMK\n"], daemon=True).start()
     assert list(sentences.read_lines(str(tmp_path / "pipe"), "characters")) == ["MK"]

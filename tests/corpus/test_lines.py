@@ -49,7 +49,7 @@ def test_regular_text_is_unchanged():
 def test_text_without_white_space_is_not_a_long_token_if_a_tokenizer_splits_it():
     text = "\u4e2d" * 30_000
     short = text[:400].encode()
-    cleaner = lines.Cleaner(paragraphs=True, spaced=False)
+    cleaner = lines.Cleaner(paragraphs=True, is_whitespace_tokenized=False)
     assert cleaner.clean(reading.Block(short + b"\n", "a.txt", 0)) == ([short + b" "], {})
     cleaned = cleaner.clean(reading.Block(text.encode() + b"\n", "a.txt", 0))
     assert [piece.decode() for piece in cleaned.lines] == [text[:21_845], text[21_845:] + " "]
@@ -59,8 +59,7 @@ def test_text_without_white_space_is_not_a_long_token_if_a_tokenizer_splits_it()
 def test_long_tokens_of_a_tokenizer_are_cut_and_counted():
     words = [b"two", b"(", LONG.encode(), b")"]
     irregular = collections.Counter()
-    cleaner = lines.Cleaner(paragraphs=False, spaced=False)
-    assert cleaner.shorten(words, irregular) == [b"two", b"(", LONG[:850].encode(), b")"]
+    assert lines.shorten(words, irregular) == [b"two", b"(", LONG[:850].encode(), b")"]
     assert irregular == {"long_tokens": 1}
 
 

@@ -60,7 +60,7 @@ PACKED = pack()
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
-    monkeypatch.setattr(download, "_WAITS", (0, 0))
+    monkeypatch.setattr(download, "_RETRY_SECONDS", (0, 0))
 
 
 @pytest.fixture

@@ -22,14 +22,20 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(reading, "BLOCK_BYTES", 16)
 
 
-def blocks_of(path: str, parts: int = 1, paragraphs: bool = False, spaced: bool = True) -> list[reading.Block]:
+def blocks_of(
+    path: str, parts: int = 1, paragraphs: bool = False, is_whitespace_tokenized: bool = True
+) -> list[reading.Block]:
     file = corpora.TextFile(path, os.path.getsize(path))
     if file.is_divisible:
         edges = [file.size * part // parts for part in range(parts)] + [None]
         slices = [corpora.Slice(file, *edge) for edge in itertools.pairwise(edges)]
     else:
         slices = [corpora.Slice(file, part=part, parts=parts) for part in range(parts)]
-    return [block for part in slices for block in reading.read_blocks(part, paragraphs, spaced=spaced)]
+    return [
+        block
+        for part in slices
+        for block in reading.read_blocks(part, paragraphs, is_whitespace_tokenized=is_whitespace_tokenized)
+    ]
 
 
 @pytest.mark.parametrize("end", [b"\n", b""], ids=["line feed at the end", "none"])
@@ -52,7 +58,7 @@ def test_byte_ranges_cut_no_paragraph(corpus, parts):
 
 
 def test_a_slice_does_not_search_far_for_the_end_of_a_paragraph(corpus, monkeypatch):
-    monkeypatch.setattr(reading, "_FAR", 50)
+    monkeypatch.setattr(reading, "_MAX_LOOKAHEAD", 50)
     file = corpora.TextFile(*corpus(b"some words\n" * 100), 1100)  # without any blank line
     slices = [corpora.Slice(file, 0, 300), corpora.Slice(file, 300, 310), corpora.Slice(file, 310)]
     sizes = [sum(len(block.data) for block in reading.read_blocks(part, paragraphs=True)) for part in slices]
@@ -81,7 +87,7 @@ def test_a_line_longer_than_a_block_is_cut_at_white_space(corpus):
 
 @pytest.mark.parametrize("letter", ["x", "\u00e9", "\u4e2d", "\U0001f600"])
 def test_the_beginning_of_a_token_longer_than_a_block_is_read(corpus, monkeypatch, letter):
-    monkeypatch.setattr(reading, "LONGEST_BYTES", 8)
+    monkeypatch.setattr(reading, "KEPT_TOKEN_BYTES", 8)
     (path,) = corpus(f"one {letter * 1000} two\nthree\n".encode())
     blocks = blocks_of(path)
     text = b"".join(block.data for block in blocks).decode()  # no character is cut in two
@@ -96,7 +102,7 @@ def test_the_beginning_of_a_token_longer_than_a_block_is_read(corpus, monkeypatc
 @pytest.mark.parametrize("letter", ["x", "\u00e9", "\u4e2d", "\U0001f600"])
 def test_text_without_white_space_between_tokens_is_cut_between_characters(corpus, letter, paragraphs):
     paths = corpus((letter * 100).encode())
-    blocks = [block.data.decode() for block in blocks_of(*paths, paragraphs=paragraphs, spaced=False)]
+    blocks = [block.data.decode() for block in blocks_of(*paths, paragraphs=paragraphs, is_whitespace_tokenized=False)]
     assert "".join(blocks) == letter * 100
     assert max(map(len, blocks)) <= 2 * 16
 

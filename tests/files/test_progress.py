@@ -12,7 +12,7 @@ import termios
 
 import pytest
 
-from elmo_tf.files.progress import counted
+from elmo_tf.files.progress import with_count
 
 SHOWN = """
 import os, signal
@@ -105,4 +105,4 @@ line.clear()
 
 
 def test_numbers_of_things_are_words():
-    assert [counted(number, "stream") for number in (0, 1, 2000)] == ["0 streams", "1 stream", "2,000 streams"]
+    assert [with_count(number, "stream") for number in (0, 1, 2000)] == ["0 streams", "1 stream", "2,000 streams"]

@@ -106,7 +106,7 @@ def test_a_bucket_that_cannot_be_listed_is_refused_in_the_words_of_the_store(bot
     stores.check_store("s3://bucket/some/part-*")
     assert boto3.last.asked == [("list_objects_v2", {"Bucket": "bucket", "Prefix": "some/part-", "MaxKeys": 1})]
     boto3.error = Refused()
-    expected = r"^s3://bucket: the store does not answer \(Access Denied\)$"
+    expected = r"^s3://bucket: cannot access the store \(Access Denied\)$"
     with pytest.raises(InputError, match=expected):
         stores.check_store("s3://bucket")
 

@@ -5,17 +5,16 @@ import os
 import pytest
 
 from elmo_tf.errors import InputError
-from elmo_tf.files import staging
+from elmo_tf.files import staging, stores
 
 
 def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path):
-    staging.write_file(tmp_path / "file", b"old")
-    staging.write_file(tmp_path / "file", b"new")
+    stores.write(tmp_path / "file", b"old")
+    stores.write(tmp_path / "file", b"new")
     assert (tmp_path / "file").read_bytes() == b"new"
     (tmp_path / "folder").mkdir()
-    with pytest.raises(IsADirectoryError) as caught:
-        staging.write_file(tmp_path / "folder", b"new")
-    assert caught.value.filename == str(tmp_path / "folder")  # not the hidden file
+    with pytest.raises(stores.WriteError, match=f"^cannot write {tmp_path}/folder: Is a directory$"):
+        stores.write(tmp_path / "folder", b"new")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
@@ -74,7 +73,7 @@ def test_an_empty_folder_behind_a_link_is_filled(tmp_path):
 def test_a_link_in_the_place_of_a_file_is_replaced_and_its_target_left_alone(tmp_path):
     (tmp_path / "target").write_bytes(b"precious")
     (tmp_path / "link").symlink_to(tmp_path / "target")
-    staging.write_file(tmp_path / "link", b"new")
+    stores.write(tmp_path / "link", b"new")
     assert (tmp_path / "link").read_bytes() == b"new"
     assert (tmp_path / "target").read_bytes() == b"precious"
 
@@ -85,10 +84,10 @@ def test_each_writer_of_a_file_has_a_temporary_file_of_its_own(tmp_path, monkeyp
     def replace_after_another(staged, target):
         used.append(staged)
         if len(used) == 1:
-            staging.write_file(target, b"second")
+            stores.write(target, b"second")
         replace(staged, target)
 
     monkeypatch.setattr(os, "replace", replace_after_another)
-    staging.write_file(tmp_path / "file", b"first")
+    stores.write(tmp_path / "file", b"first")
     assert len(set(used)) == 2
     assert (tmp_path / "file").read_bytes() == b"first"

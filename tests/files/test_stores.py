@@ -3,7 +3,6 @@
 import importlib.util
 import io
 import os
-import pathlib
 import re
 from unittest import mock
 
@@ -103,14 +102,6 @@ def test_a_local_file_that_cannot_be_read_is_one_line(tmp_path):
     for ask in (stores.read, stores.open_file, lambda path: stores.read_range(path, 0, 1)):
         with pytest.raises(stores.ReadError, match=f"^cannot read {missing}: No such file .*; all workers need"):
             ask(missing)
-
-
-def test_a_copy_on_a_full_disk_names_the_place(tmp_path):
-    STORE["memory://in/a"] = b"abc"
-    with pytest.raises(stores.WriteError, match=r"^cannot write /dev/full: No space left on device$"):
-        stores.fetch("memory://in/a", pathlib.Path("/dev/full"))
-    with pytest.raises(stores.ReadError, match=r"^cannot read memory://in/b: "):
-        stores.fetch("memory://in/b", tmp_path / "b")
 
 
 def test_whatever_a_store_raises_is_one_error_with_its_innermost_words(monkeypatch):

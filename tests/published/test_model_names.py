@@ -38,7 +38,7 @@ def server(pair, monkeypatch):
     row = models.find("small")
     row = dataclasses.replace(row, size=len(weights), sha256=hashlib.sha256(weights).hexdigest())
     monkeypatch.setattr(models, "MODELS", (*(model for model in models.MODELS if model.name != "small"), row))
-    monkeypatch.setattr(download, "_WAITS", (0, 0))
+    monkeypatch.setattr(download, "_RETRY_SECONDS", (0, 0))
     with serve(b"") as running:
         running.files = {f"/elmo/{row.options}": options, f"/elmo/{row.weights}": weights}
         monkeypatch.setenv(models.MIRROR_VARIABLE, f"http://127.0.0.1:{running.server_port}/elmo/")

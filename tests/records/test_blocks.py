@@ -9,7 +9,7 @@ VOCAB_SIZE = 3_000_000
 
 
 def encoded(token_ids: list[int], text: bytes, lengths: list[int]) -> bytes:
-    return wire.encode_example(wire.varints(token_ids), text, bytes(lengths))
+    return wire.encode_example(b"".join(map(wire.varint, token_ids)), text, bytes(lengths))
 
 
 def test_sentences_of_all_lengths_come_back():
@@ -40,10 +40,10 @@ NO_FEATURES = "it has no token_ids, char_ids or char_lengths"
         (b"", NO_FEATURES),
         (GOOD[:-1], NO_FEATURES),
         (GOOD.replace(b"char_ids", b"word_ids"), NO_FEATURES),
-        (GOOD.replace(b"token_ids", b"other_ids"), "0 token_ids, not two more than its 2"),
+        (GOOD.replace(b"token_ids", b"other_ids"), "0 token_ids for 2 char_lengths; expected 4"),
         (wire.encode_example(b"\x00\x07\x09\x81", b"cat", b"\2\1"), NO_FEATURES),  # the last varint is incomplete
-        (encoded([0, 7, 9, 9, 1], b"cat", [2, 1]), "5 token_ids, not two more than its 2"),
-        (encoded([0], b"cat", [2, 1]), "1 token_ids, not two more than its 2"),
+        (encoded([0, 7, 9, 9, 1], b"cat", [2, 1]), "5 token_ids for 2 char_lengths; expected 4"),
+        (encoded([0], b"cat", [2, 1]), "1 token_ids for 2 char_lengths; expected 4"),
         (encoded([0, 7, 9, 1], b"cat", [2, 2]), "3 bytes of char_ids; its char_lengths add up to 4"),
         (encoded([0, 7, 9, 1], b"cat", [1, 1]), "3 bytes of char_ids; its char_lengths add up to 2"),
         (encoded([0, 7, VOCAB_SIZE, 1], b"cat", [2, 1]), f"{VOCAB_SIZE} as number 2 of 4"),
@@ -55,9 +55,9 @@ NO_FEATURES = "it has no token_ids, char_ids or char_lengths"
 )
 @pytest.mark.parametrize("others", [0, 3])
 def test_a_record_that_is_not_a_sentence_is_refused_by_its_number(record, problem, others):
-    with pytest.raises(blocks.UnfitRecordError, match=problem) as caught:
+    with pytest.raises(blocks.InvalidRecordError, match=problem) as caught:
         blocks.decode_examples([*[GOOD] * others, record, GOOD], VOCAB_SIZE)
-    assert caught.value.number == others
+    assert caught.value.index == others
 
 
 def test_a_single_damaged_bit_never_changes_other_sentences():
@@ -66,8 +66,8 @@ def test_a_single_damaged_bit_never_changes_other_sentences():
         record[bit // 8] ^= 1 << bit % 8
         try:
             decoded = blocks.decode_examples([GOOD, bytes(record), GOOD], VOCAB_SIZE)
-        except blocks.UnfitRecordError as error:
-            assert error.number == 1
+        except blocks.InvalidRecordError as error:
+            assert error.index == 1
             continue
         assert decoded.token_ids[:4].tolist() == decoded.token_ids[-4:].tolist() == [0, 7, 9, 1]
         assert decoded.char_bytes[:3].tobytes() == decoded.char_bytes[-3:].tobytes() == b"cat"

@@ -34,7 +34,7 @@ FRAMED = wire.frame(b"fine") + wire.frame(b"then")
 def test_a_wrong_byte_or_a_cut_file_is_refused_by_its_position(tmp_path, content, position):
     (tmp_path / "shard").write_bytes(content)
     with pytest.raises(InputError, match=rf"shard: .*TFRecord at byte {position}\b"):
-        record_folder.load_shard(tmp_path / "shard")
+        record_folder.read_shard(tmp_path / "shard")
 
 
 def test_a_finished_folder_opens(tmp_path):
@@ -53,10 +53,10 @@ SHARD = "shard-00001-of-00002.tfrecord"
     ("name", "content", "message"),
     [
         ("_SUCCESS", None, ": not a finished folder of elmo-tf preprocess: it has no _SUCCESS marker"),
-        ("vocab.txt", b"<S>\n</S>\n<UNK>\nother\n", "/vocab.txt: not the vocabulary that info.json describes"),
+        ("vocab.txt", b"<S>\n</S>\n<UNK>\nother\n", "/vocab.txt: its checksum differs from info.json"),
         ("vocab.txt", None, "/vocab.txt: no such file"),
         (SHARD, None, rf"/{SHARD}: no such file"),
-        (SHARD, b"xx", rf"/{SHARD}: 2 bytes, not the \d+ of info.json"),
+        (SHARD, b"xx", rf"/{SHARD}: is 2 bytes, info.json says \d+"),
     ],
 )
 def test_a_folder_with_another_file_is_refused(tmp_path, name, content, message):
@@ -78,7 +78,7 @@ def changed_shard(**values):
         (lambda _: [], "expected object, found a list of 0"),
         ({"format_version": 99}, "format_version to be int <= 1, found 99"),
         ({"sentences": 0}, "sentences to be int >= 1, found 0"),
-        ({"sentences": 3}, "the shards have 2 sentences in all, not 3"),
+        ({"sentences": 3}, "the shards add up to 2 sentences, `sentences` says 3"),
         ({"max_chars_per_token": 2}, "max_chars_per_token to be int >= 3, found 2"),
         (changed_shard(name="../shard"), r"shards\[\d\].name to be str matching regex"),
         (changed_shard(sha256="x"), r"shards\[\d\].sha256 to be str matching regex"),

@@ -40,7 +40,7 @@ def test_a_damaged_info_is_refused_in_one_line(tmp_path, info, message):
 def test_an_intact_folder_is_read(tmp_path):
     write_folder(tmp_path / "folder", json.dumps(INFO))
     values = np.arange(6, dtype=np.float16).reshape(2, 3)
-    (tmp_path / "folder" / SHARD).write_bytes(wire.frame(wire.encode_vectors(0, [b"a", b"b"], values)))
+    (tmp_path / "folder" / SHARD).write_bytes(wire.frame(vector_files.encode(0, [b"a", b"b"], values)))
     (line,) = vector_files.read_tfrecords(tmp_path / "folder")
     assert (line["tokens"].numpy().tolist(), line["vectors"].dtype) == ([b"a", b"b"], tf.float16)
     np.testing.assert_array_equal(line["vectors"], values)

@@ -155,7 +155,7 @@ def test_shard_with_another_number_of_sentences_is_an_input_error(tmp_path):
     records = helpers.write_records(tmp_path, SENTENCES, num_shards=2)
     shard = records.shards[1]
     shard.write_bytes(b"".join(map(wire.frame, record_folder.read_shard(shard)[1:])))
-    with pytest.raises(InputError, match=f"{shard}: it has 19 sentences, not the 20 of info.json"):
+    with pytest.raises(InputError, match=f"{shard}: has 19 sentences, info.json says 20"):
         list(Windows(records, 2, 5, epochs=1))
 
 
@@ -169,14 +169,17 @@ def test_position_that_does_not_fit_is_an_input_error(records):
 def test_only_one_pool_of_shards_is_in_memory(records, small_pools, monkeypatch):
     loaded = []
 
+    class Shard(list):
+        """A list that can be referred to weakly."""
+
     def load(path):
-        assert [name for name, starts in loaded if starts() is not None] == []
-        shard = record_folder.load_shard.__wrapped__(path)
-        loaded.append((path.name, weakref.ref(shard.starts)))
+        assert [name for name, shard in loaded if shard() is not None] == []
+        shard = Shard(record_folder.read_shard.__wrapped__(path))
+        loaded.append((path.name, weakref.ref(shard)))
         return shard
 
-    load.__wrapped__ = record_folder.load_shard
-    monkeypatch.setattr(record_folder, "load_shard", load)
+    load.__wrapped__ = record_folder.read_shard
+    monkeypatch.setattr(record_folder, "read_shard", load)
     assert len(_windows(records, 2, 5, seed=7, epochs=2)) > 5
     assert len(loaded) == 10
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.records import wire
+from elmo_tf.records import vector_files, wire
 
 
 def example(**features: list[int] | list[bytes]) -> bytes:
@@ -38,10 +38,10 @@ def test_examples_of_vectors_are_the_bytes_of_protobuf(line, num_tokens, dtype):
     vectors = np.random.default_rng(0).normal(size=(3, num_tokens, 50)).astype(dtype)
     features = {"dtype": [dtype.encode()], "line": [line], "shape": vectors.shape}
     features |= {"tokens": tokens, "vectors": [vectors.tobytes()]}
-    assert wire.encode_vectors(line, tokens, vectors) == example(**features)
-    assert wire.encode_vectors(line, tokens, vectors, b"a name") == example(**features, id=[b"a name"])
-    for name in (b"", b"a name"):
-        record = wire.decode_vectors(wire.encode_vectors(line, tokens, vectors, name))
-        assert (record.line, record.tokens, record.identifier) == (line, tokens, name)
-        assert record.vectors.dtype == dtype
-        np.testing.assert_array_equal(record.vectors, vectors)
+    assert vector_files.encode(line, tokens, vectors) == example(**features)
+    assert vector_files.encode(line, tokens, vectors, b"a name") == example(**features, id=[b"a name"])
+    for identifier in (b"", b"a name"):
+        decoded = vector_files.decode(vector_files.encode(line, tokens, vectors, identifier))
+        assert decoded[:2] == (identifier or b"%d" % line, tokens)
+        assert decoded[2].dtype == dtype
+        np.testing.assert_array_equal(decoded[2], vectors)

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import keras
 
-from elmo_tf.files import staging
+from elmo_tf.files import stores
 from elmo_tf.model.sequence_pooling import SequencePooling
 from elmo_tf.tasks import fitting, sentiment
 from elmo_tf.tasks.recipe import Elmo, Fit, Words
@@ -33,13 +33,13 @@ class Killed(Exception):
 
 def kill(monkeypatch, count):
     """Has a run end when it would write its state for the `count`-th time."""
-    write_file, states = staging.write_file, []
+    write, states = stores.write, []
 
     def killed(path, content):
         if path.name == fitting.FILE:
             states.append(path)
         if len(states) == count:
             raise Killed
-        write_file(path, content)
+        write(path, content)
 
-    monkeypatch.setattr(staging, "write_file", killed)
+    monkeypatch.setattr(stores, "write", killed)

@@ -46,10 +46,15 @@ def test_other_scripts_are_split_into_their_words(text, expected):
     assert [word.text for word in tokenizers.words_of(text)] == in_a_graph(text, "penn") == expected.split()
 
 
+def test_half_a_surrogate_pair_has_a_place():
+    words = tokenizers.words_of("a\ud800b?c", "characters")
+    assert words == [("a", 0, 1), ("?", 1, 2), ("b", 2, 3), ("?", 3, 4), ("c", 4, 5)]
+
+
 def test_fine_words_end_at_hyphens_slashes_and_underscores():
     text = "a well-known girl didn't pay $3.50 and/or 12,000\u201313,000 at 10:30 in the U.S. -- a_b ـكتاب"
     words = "a well - known girl did n't pay $ 3.50 and / or 12,000 - 13,000 at 10:30 in the U.S. -- a _ b ـ كتاب"
-    fine = tokenizers.words_of(text, finely=True)
+    fine = tokenizers.words_of(text, split_hyphens=True)
     assert [word.text for word in fine] == words.split()
     assert [text[word.start : word.end] for word in fine] == words.replace("12,000 -", "12,000 \u2013").split()
 
@@ -59,6 +64,6 @@ def test_only_white_space_is_lost_and_fine_words_are_parts_of_whole_ones():
     pieces = [*"abéZ09._-'`\"/,:\u2019\u2013 \t\n\u00a0\u0301中½😀ـ", "n't", "'s", "...", "U.S."]
     for _ in range(2000):
         text = "".join(generator.choices(pieces, k=generator.randrange(12)))
-        for finely in (False, True):
-            words = tokenizers.words_of(text, finely=finely)
+        for split_hyphens in (False, True):
+            words = tokenizers.words_of(text, split_hyphens=split_hyphens)
             assert "".join(text[word.start : word.end] for word in words) == "".join(text.split()), repr(text)

@@ -11,17 +11,16 @@ from typing import Any
 import h5py
 import numpy as np
 
-from elmo_tf.beam import plan
+from elmo_tf.beam import output_folder
 from elmo_tf.beam.embed.embed_task import Layout
 from elmo_tf.files import staging, stores
 from elmo_tf.records import vector_files, wire
-from elmo_tf.records.wire import VectorRecord
 
 _META_BYTES = 1 << 14  # size of the blocks of metadata
 _REASON = re.compile(r"error message = '([^']+)'")  # the operating system's, in an error of HDF5
 
 
-def write_matrix(folder: plan.Folder, shards: list[str], num_lines: int, layout: Layout) -> None:
+def write_matrix(folder: output_folder.Folder, shards: list[str], num_lines: int, layout: Layout) -> None:
     """Writes the matrix, the names of its rows and their sentences, from the paths of the shards."""
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(layout.dtype)), "fortran_order": False}
     with (
@@ -30,29 +29,29 @@ def write_matrix(folder: plan.Folder, shards: list[str], num_lines: int, layout:
         folder.create(vector_files.SENTENCES_FILE) as texts,
     ):
         np.lib.format.write_array_header_1_0(matrix, header | {"shape": (num_lines, *layout.token_shape)})
-        for record in _records(shards):
-            matrix.write(record.vectors.tobytes())
-            ids.write(_name(record) + b"\n")
-            texts.write(b" ".join(record.tokens) + b"\n")
+        for name, tokens, vectors in _records(shards):
+            matrix.write(vectors.tobytes())
+            ids.write(name + b"\n")
+            texts.write(b" ".join(tokens) + b"\n")
 
 
-def write_hdf5(folder: plan.Folder, shards: list[str], output: str, info: dict[str, Any]) -> None:
+def write_hdf5(folder: output_folder.Folder, shards: list[str], output: str, info: dict[str, Any]) -> None:
     """Writes an HDF5 file, from the paths of the shards, that appears at `output` when it is complete.
 
     Raises:
         WriteError: if the disk is full, or there is something at `output` by now.
     """
-    staged = folder.own("vectors.hdf5")
+    staged = folder.run_file("vectors.hdf5")
     try:
         # HDF5 itself prints an error for each object that it cannot write.
         if sum(stores.status(path).size for path in shards) > shutil.disk_usage(folder.path).free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         with h5py.File(staged, "x", meta_block_size=_META_BYTES) as file:
             file.attrs[vector_files.INFO_ATTRIBUTE] = json.dumps(info)
-            for record in _records(shards):
-                dataset = file.create_dataset(_name(record), data=record.vectors)
+            for name, tokens, vectors in _records(shards):
+                dataset = file.create_dataset(name, data=vectors)
                 # HDF5's strings end at NUL.
-                sentence = b" ".join(record.tokens).decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+                sentence = b" ".join(tokens).decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
                 dataset.attrs[vector_files.SENTENCE_ATTRIBUTE] = sentence
         staging.sync(staged)
         folder.check()
@@ -68,14 +67,11 @@ def write_hdf5(folder: plan.Folder, shards: list[str], output: str, info: dict[s
         stores.delete([staged])
 
 
-def _name(record: VectorRecord) -> bytes:
-    return record.identifier or b"%d" % record.line
-
-
-def _records(shards: list[str]) -> Iterator[VectorRecord]:
+def _records(shards: list[str]) -> Iterator[tuple[bytes, list[bytes], np.ndarray]]:
+    """Yields name, tokens and vectors of each line."""
     for path in shards:
         with stores.open_file(path) as file:
             while header := file.read(wire.HEADER_BYTES):
                 data = file.read(int.from_bytes(header[:8], "little"))
                 file.read(wire.CHECKSUM_BYTES)
-                yield wire.decode_vectors(data)
+                yield vector_files.decode(data)

@@ -38,8 +38,8 @@ class EmbedConfig(job_config.JobConfig):
         for name in ("shards", "batch_tokens", "processes_per_machine", "id_column"):
             self.require_at_least(name, 1)
         no_shards = self.shards is None or self.format == "tfrecord"
-        require("shards", no_shards, "only the format tfrecord has shards")
-        require("format", self.format != "npy" or self.pool is not None, "npy needs pool mean or max")
+        require("shards", no_shards, "only applies to the format tfrecord")
+        require("format", self.format != "npy" or self.pool is not None, "npy requires pool mean or max")
         lines = self.id_column is None or self.tokenizer != "unicode" or self.line == sentences.SENTENCE
         require("id_column", lines, "lines have to be sentences; set line to sentence")
 

@@ -11,14 +11,14 @@ from apache_beam.utils.shared import Shared
 from elmo_tf import embedder
 from elmo_tf.beam import failures
 from elmo_tf.beam.embed.model_handler import ElmoModelHandler
-from elmo_tf.beam.embed.numbering import Numbered
+from elmo_tf.beam.embed.numbering import LineNumbers
 from elmo_tf.beam.progress import TaskProgress
 from elmo_tf.corpus import corpora, sentences
 from elmo_tf.engines import Words
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
 from elmo_tf.published import models
-from elmo_tf.records import record_folder, wire
+from elmo_tf.records import record_folder, vector_files, wire
 
 _GROUP_BYTES = 64 << 20  # of vectors that are computed, and then written, together
 _GROUP_TOKENS = 1 << 17  # that are computed together, at most, if a line has one vector
@@ -63,8 +63,8 @@ class Settings(NamedTuple):
         """Returns the loaded model.
 
         Raises:
-            ReadError: if it cannot be loaded here. Its files were intact when the job began, so what is already written
-                stays.
+            ReadError: if it cannot be loaded here. Not an `InputError`: the model was valid when the job began, so
+                finished shards are kept.
         """
         if stores.is_local(self.model) and not (models.is_name(self.model) or os.path.exists(self.model)):
             raise stores.ReadError(f"cannot load the model {self.model}: {stores.UNSEEN}")
@@ -81,7 +81,7 @@ class Settings(NamedTuple):
 class EmbedTask(failures.TaskFn):
     """`corpora.Task` -> its number, and the size of its shard in bytes. A shard that is already there is left out.
 
-    The threads of a process share a model. The side input is `Numbered`.
+    The threads of a process share a model. The side input is `LineNumbers`.
     """
 
     settings: Settings
@@ -93,7 +93,7 @@ class EmbedTask(failures.TaskFn):
     def setup(self) -> None:
         self._reader = sentences.Reader(self.settings.text, numbered=True)
 
-    def do(self, task: corpora.Task, numbered: Numbered) -> Iterator[tuple[int, int]]:
+    def process_task(self, task: corpora.Task, numbered: LineNumbers) -> Iterator[tuple[int, int]]:
         if not len(numbered.lines):
             return
         if not numbered.lines[task.number]:
@@ -108,9 +108,9 @@ class EmbedTask(failures.TaskFn):
             token_bytes = task.size / max(numbered.tokens[task.number], 1)
             line = int(numbered.first_lines[task.number])
             with self.folder.create(name) as file:
-                for names, lines in _groups(self._reader.read(task), self.settings):
+                for identifiers, lines in _groups(self._reader.read(task), self.settings):
                     vectors = self._vectors(model, lines, progress, token_bytes)
-                    _write(file, line, names, lines, vectors)
+                    _write(file, line, identifiers, lines, vectors)
                     line += len(lines)
         progress.write()
         yield task.number, stores.status(path).size
@@ -136,23 +136,25 @@ class EmbedTask(failures.TaskFn):
 def _groups(batches: Iterator[sentences.Batch], settings: Settings) -> Iterator[tuple[list[bytes], list[Words]]]:
     """Yields identifiers, empty if there are none, and tokens of lines that are computed together."""
     token_bytes = settings.layout.size(1, 1)
-    most = _GROUP_TOKENS if settings.layout.pool else max(1, min(_GROUP_TOKENS, _GROUP_BYTES // token_bytes))
-    names: list[bytes] = []
+    max_tokens = _GROUP_TOKENS if settings.layout.pool else max(1, min(_GROUP_TOKENS, _GROUP_BYTES // token_bytes))
+    identifiers: list[bytes] = []
     lines: list[Words] = []
-    waiting = 0
+    num_tokens = 0  # and one more per line: lines without tokens take memory, too
     for batch in batches:
         for words in batch.sentences:
-            names.append(words.pop(0) if settings.text.has_ids else b"")
+            identifiers.append(words.pop(0) if settings.text.has_ids else b"")
             lines.append(words)
-            waiting += len(words) + 1  # lines without tokens take memory, too
-            if waiting >= most:
-                yield names, lines
-                names, lines, waiting = [], [], 0
+            num_tokens += len(words) + 1
+            if num_tokens >= max_tokens:
+                yield identifiers, lines
+                identifiers, lines, num_tokens = [], [], 0
     if lines:
-        yield names, lines
+        yield identifiers, lines
 
 
-def _write(file: BinaryIO, first_line: int, names: list[bytes], lines: list[Words], vectors: list[np.ndarray]) -> None:
+def _write(
+    file: BinaryIO, first_line: int, identifiers: list[bytes], lines: list[Words], vectors: list[np.ndarray]
+) -> None:
     """Writes the records of lines."""
-    for line, (name, words, values) in enumerate(zip(names, lines, vectors, strict=True), first_line):
-        file.write(wire.frame(wire.encode_vectors(line, list(words), values, name)))
+    for line, (identifier, words, values) in enumerate(zip(identifiers, lines, vectors, strict=True), first_line):
+        file.write(wire.frame(vector_files.encode(line, words, values, identifier)))

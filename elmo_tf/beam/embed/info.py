@@ -9,14 +9,14 @@ from elmo_tf.beam import report
 from elmo_tf.beam.embed import numbering
 from elmo_tf.beam.embed.config import EmbedConfig
 from elmo_tf.beam.embed.embed_task import Settings
-from elmo_tf.files.progress import counted
+from elmo_tf.files.progress import table, with_count
 from elmo_tf.records import record_folder, vector_files
 
-_MOST_INPUTS = 10  # in the final report
+_MAX_INPUTS_SHOWN = 10  # in the final report
 
 
 def describe(
-    config: EmbedConfig, settings: Settings, numbered: numbering.Numbered, sizes: dict[int, int], sha256: str
+    config: EmbedConfig, settings: Settings, numbered: numbering.LineNumbers, sizes: dict[int, int], sha256: str
 ) -> dict[str, Any]:
     """Returns the contents of `info.json`, given the bytes of each shard and the model's checksum."""
     text = settings.text
@@ -50,28 +50,28 @@ def describe(
     }
 
 
-def summary(about: dict[str, Any], output: str, seconds: float) -> str:
+def summary(info: dict[str, Any], output: str, seconds: float) -> str:
     """Returns the final report."""
-    shards = about.get("shards", [])
-    size = about.get("bytes") or sum(shard["bytes"] for shard in shards) or os.path.getsize(output)
-    files = f", {counted(len(shards), 'file')}" if shards else ""
-    shape, pool = " x ".join(f"{length:,}" for length in about["token_shape"]), about.get("pool")
-    layers = about["layers"] if isinstance(about["layers"], str) else f"layer {about['layers']}"
+    shards = info.get("shards", [])
+    size = info.get("bytes") or sum(shard["bytes"] for shard in shards) or os.path.getsize(output)
+    files = f", {with_count(len(shards), 'file')}" if shards else ""
+    shape, pool = " x ".join(f"{length:,}" for length in info["token_shape"]), info.get("pool")
+    layers = info["layers"] if isinstance(info["layers"], str) else f"layer {info['layers']}"
     rows = [
         ("output", f"{output}: {report.megabytes(size)}{files}"),
-        ("lines", f"{about['lines']:,}, numbered from 0"),
-        ("tokens", f"{about['tokens']:,}"),
-        ("per line" if pool else "per token", f"{pool or ''} {layers}: {shape}, {about['dtype']}".lstrip()),
+        ("lines", f"{info['lines']:,}, numbered from 0"),
+        ("tokens", f"{info['tokens']:,}"),
+        ("per line" if pool else "per token", f"{pool or ''} {layers}: {shape}, {info['dtype']}".lstrip()),
     ]
-    inputs = about["inputs"]
+    inputs = info["inputs"]
     if len(inputs) > 1:
-        rows += [("from line", f"{source['first_line']:,}: {source['name']}") for source in inputs[:_MOST_INPUTS]]
-    if len(inputs) > _MOST_INPUTS:
-        rows.append(("", f"and {len(inputs) - _MOST_INPUTS:,} more files"))
+        rows += [("from line", f"{source['first_line']:,}: {source['name']}") for source in inputs[:_MAX_INPUTS_SHOWN]]
+    if len(inputs) > _MAX_INPUTS_SHOWN:
+        rows.append(("", f"and {len(inputs) - _MAX_INPUTS_SHOWN:,} more files"))
     return "\n".join(
         [
-            *report.table(rows),
-            report.describe_irregular(about["irregular"]),
-            f"{about['tokens']:,} tokens in {seconds:,.1f} s, {about['tokens'] / seconds:,.0f} tokens/s",
+            *table(rows),
+            report.describe_irregular(info["irregular"]),
+            f"{info['tokens']:,} tokens in {seconds:,.1f} s, {info['tokens'] / seconds:,.0f} tokens/s",
         ]
     )

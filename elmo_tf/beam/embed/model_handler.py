@@ -77,7 +77,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
 
     def load_model(self) -> embedder.Embedder:
         """Returns the loaded model. Beam calls it once in a process, or on a machine with `large_model`."""
-        with on_this_machine(self._savedmodel) as (path, _):
+        with local_copy(self._savedmodel) as (path, _):
             source = sources.find(path).with_precision(self._precision)
             return embedder.Embedder(source, self._batch_tokens, self._num_threads, engine="tensorflow")
 
@@ -97,7 +97,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
 
 
 @contextlib.contextmanager
-def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
+def local_copy(savedmodel: str) -> Iterator[tuple[str, str]]:
     """Yields a local path of the model: if it is remote, that of a copy of its newest version, kept during the block.
 
     Yields:
@@ -127,5 +127,5 @@ def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
         for name, path in files.items():
             target = pathlib.Path(copy, name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            stores.fetch(path, target)
+            stores.write(target, stores.read(path))
         yield copy, source

@@ -16,11 +16,11 @@ from elmo_tf.errors import InputError
 from elmo_tf.text.batches import PIECE_TOKENS
 
 _NOT_IN_HDF5 = {*b"/\0"}
-_NONE = np.zeros(0, np.int64)
+_EMPTY = np.zeros(0, np.int64)
 
 
-class Numbered(NamedTuple):
-    """The lines of all tasks; without arrays if a task has failed."""
+class LineNumbers(NamedTuple):
+    """The lines of all tasks; the arrays are empty if a task has failed."""
 
     first_lines: np.ndarray  # int64 (tasks,)
     lines: np.ndarray  # int64 (tasks,)
@@ -43,18 +43,18 @@ class CountLines(failures.TaskFn):
     """`corpora.Task` -> its number and `Counts`."""
 
     settings: sentences.Settings
-    names_datasets: bool  # whether identifiers become names of datasets in HDF5
+    ids_name_datasets: bool  # whether identifiers become names of datasets in HDF5
 
     def setup(self) -> None:
         self._reader = sentences.Reader(self.settings, numbered=True)
 
-    def do(self, task: corpora.Task) -> Iterator[tuple[int, Counts]]:
+    def process_task(self, task: corpora.Task) -> Iterator[tuple[int, Counts]]:
         progress = TaskProgress(self.folder, "reading")
         irregular, lines = collections.Counter[str](), collections.Counter[str]()
         num_tokens, checksums = 0, list[bytes]()
         for batch in self._reader.read(task):
             lengths = [len(words) - self.settings.has_ids for words in batch.sentences]
-            if self.names_datasets and self.settings.has_ids:
+            if self.ids_name_datasets and self.settings.has_ids:
                 checksums += (_checksum(words[0], batch.source) for words in batch.sentences)
             num_tokens += sum(lengths)
             lines[batch.source] += len(lengths)
@@ -67,15 +67,15 @@ class CountLines(failures.TaskFn):
 
 @dataclasses.dataclass(eq=False)
 class NumberLines(failures.TaskFn):
-    """The counts of all tasks -> `Numbered`."""
+    """The counts of all tasks -> `LineNumbers`."""
 
     settings: sentences.Settings
-    num_tasks: int  # whose counts there have to be
+    num_tasks: int  # all of which must have succeeded
 
     phase = 1
-    failed = (Numbered(_NONE, _NONE, _NONE, {}, {}),)
+    failed = (LineNumbers(_EMPTY, _EMPTY, _EMPTY, {}, {}),)
 
-    def do(self, counted: list[tuple[int, Counts]]) -> Iterator[Numbered]:
+    def process_task(self, counted: list[tuple[int, Counts]]) -> Iterator[LineNumbers]:
         by_task = dict(counted)  # a bundle that is repeated may bring a result twice
         if len(by_task) < self.num_tasks:
             yield from self.failed
@@ -90,18 +90,18 @@ class NumberLines(failures.TaskFn):
         _check_different(np.frombuffer(b"".join(counts.checksums for counts in in_order), np.uint64))
         if not tokens.sum():
             applied = report.describe_irregular(report.irregular([irregular], rules(self.settings)), in_lines=False)
-            raise InputError("input", f"it has no words; {applied}")
-        yield Numbered(np.cumsum(lines) - lines, lines, tokens, dict(sources), dict(irregular))
+            raise InputError("input", f"contains no words; {applied}")
+        yield LineNumbers(np.cumsum(lines) - lines, lines, tokens, dict(sources), dict(irregular))
 
 
 def rules(settings: sentences.Settings) -> dict[str, str]:
     """Returns what happens to irregular text, by the name under which it is counted."""
     return sentences.rules(settings, numbered=True) | {
-        "long_sentences": f"embedded in pieces of {PIECE_TOKENS:,} tokens, each without knowing the others"
+        "long_sentences": f"embedded in pieces of {PIECE_TOKENS:,} tokens, each embedded independently"
     }
 
 
-def inputs(numbered: Numbered) -> list[dict[str, Any]]:
+def inputs(numbered: LineNumbers) -> list[dict[str, Any]]:
     """Returns the first line and the number of lines of each file, as JSON."""
     firsts = itertools.accumulate(numbered.sources.values(), initial=0)
     return [

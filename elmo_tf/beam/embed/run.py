@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,14 +19,14 @@ import apache_beam as beam
 
 import elmo_tf
 from elmo_tf import embedder, sources
-from elmo_tf.beam import corpus_tasks, failures, job_config, plan, progress, report, runners
+from elmo_tf.beam import corpus_tasks, failures, job_config, output_folder, progress, report, runners
 from elmo_tf.beam.embed import assembly, embed_task, info, model_handler, numbering
 from elmo_tf.beam.embed.config import EmbedConfig
 from elmo_tf.beam.job_config import require
 from elmo_tf.corpus import corpora
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging, stores
-from elmo_tf.files.progress import counted
+from elmo_tf.files.progress import with_count
 from elmo_tf.records import record_folder
 
 _SHARD_BYTES = 256 << 20  # of vectors, when --shards is not given
@@ -35,7 +36,9 @@ _log = logging.getLogger("elmo_tf")
 
 
 def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None) -> dict[str, Any]:
-    """Makes vectors of text; returns their description. What holds for programs that call `preprocess` holds here, too.
+    """Makes vectors of text; returns their description.
+
+    The notes on `preprocess` (main guard, loopback servers, log level) apply here too.
 
     Args:
         config: what to do.
@@ -50,12 +53,12 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
     beam_options = runners.parse(config.beam)
     output = _output_path(config)
     config = dataclasses.replace(config, output=output)
-    plan.check(config.folder)
+    output_folder.check(config.folder)
     source, model, sha256 = _find_model(config)
     tokenizer = config.tokenizer or source.tokenizer
     config = dataclasses.replace(config, tokenizer=tokenizer)
-    is_own = tokenizer == source.tokenizer
-    split = f"its tokenizer {tokenizer}" if is_own else f"{tokenizer}, not by its own {source.tokenizer}"
+    is_model_tokenizer = tokenizer == source.tokenizer
+    split = f"its tokenizer {tokenizer}" if is_model_tokenizer else f"{tokenizer}, not by its own {source.tokenizer}"
     layout = embed_task.Layout(source.shape(config.layers), config.dtype, config.pool)
     num_processes = config.processes_per_machine or runners.processes_per_machine(beam_options)
     settings = embed_task.Settings(
@@ -63,35 +66,38 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
     )
     corpus = job_config.corpus(config.patterns, [config.folder], tokenizer)
     size = sum(file.text_size for file in corpus)
-    num_shards = config.shards or _num_shards(layout, size, tokenizer)
-    asked = {
+    num_tokens = size // _TOKEN_BYTES.get(tokenizer, 5)  # roughly
+    num_shards = config.shards or _num_shards(layout, num_tokens)
+    plan_content = {
         "command": "embed",
-        **config.asked("processes_per_machine"),
+        **config.plan_options("processes_per_machine"),
         "shards": num_shards,
         "model": sha256,
         "version": elmo_tf.__version__,
         "input": corpus,
     }
     with (
-        runners.connected(beam_options, embed_task.__name__, load_tensorflow) as pipeline,
-        plan.claimed({"vectors": config.folder}, asked) as folders,
+        runners.configured_pipeline(beam_options, embed_task.__name__, load_tensorflow) as pipeline,
+        output_folder.claim({"vectors": config.folder}, plan_content) as folders,
     ):
         folder = folders["vectors"]
-        _log.info("embedding %s with %s; text is split by %s", counted(len(corpus), "file"), model, split)
-        _check_room(folder, settings, size, config.format)
+        _log.info("embedding %s with %s; text is split by %s", with_count(len(corpus), "file"), model, split)
+        _check_room(folder, layout, num_tokens, config.format)
         build(pipeline, config, folder, settings, corpus, num_shards, sha256)
-        last = record_folder.MARKER_FILE if config.format == "tfrecord" else record_folder.INFO_FILE
-        with progress.watched(folder, size, num_shards):
-            runners.run(pipeline, folder, last)
-        about = json.loads(stores.read(folder.file(record_folder.INFO_FILE)))
-        _assemble(config.format, folder, about, layout, output)
-    _log.info("%s", info.summary(about, output, time.monotonic() - start))
-    return about
+        final_file = record_folder.MARKER_FILE if config.format == "tfrecord" else record_folder.INFO_FILE
+        with progress.show_progress(folder, size, num_shards):
+            runners.run(pipeline, folder, final_file)
+        description = json.loads(stores.read(folder.file(record_folder.INFO_FILE)))
+        if load_tensorflow and config.format != "tfrecord" and "tensorflow" not in sys.modules:
+            load_tensorflow()  # to read the shards that other processes have written
+        _assemble(config.format, folder, description, layout, output)
+    _log.info("%s", info.summary(description, output, time.monotonic() - start))
+    return description
 
 
 def _find_model(config: EmbedConfig) -> tuple[sources.Source, str, str]:
     """Returns the model, where workers find it, and its checksum; raises `InputError` if it cannot be used."""
-    with model_handler.on_this_machine(os.fspath(config.model)) as (path, remote):
+    with model_handler.local_copy(os.fspath(config.model)) as (path, remote):
         source = sources.find(path)
         stays = "an exported model or published files, which do not change; export the workdir first"
         require(path, not isinstance(source, sources.Workdir), stays, "a workdir")
@@ -114,15 +120,13 @@ def _output_path(config: EmbedConfig) -> str:
     return os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(output))), os.path.basename(output))
 
 
-def _num_shards(layout: embed_task.Layout, size: int, tokenizer: str) -> int:
-    num_tokens = size // _TOKEN_BYTES.get(tokenizer, 5)
+def _num_shards(layout: embed_task.Layout, num_tokens: int) -> int:
     return -(-num_tokens // _SHARD_TOKENS if layout.pool else -layout.size(0, num_tokens) // _SHARD_BYTES) or 1
 
 
-def _check_room(folder: plan.Folder, settings: embed_task.Settings, size: int, form: str) -> None:
+def _check_room(folder: output_folder.Folder, layout: embed_task.Layout, num_tokens: int, form: str) -> None:
     """Logs roughly how large the vectors will be, and warns if the disk cannot hold them."""
-    num_tokens = size // _TOKEN_BYTES.get(settings.text.tokenizer, 5)
-    needed = settings.layout.size(num_tokens // 20, num_tokens) * (1 if form == "tfrecord" else 2)
+    needed = layout.size(num_tokens // 20, num_tokens) * (1 if form == "tfrecord" else 2)
     _log.info("about %s tokens, for which the disk needs %s", f"{num_tokens:,}", report.megabytes(needed))
     if stores.is_local(folder.path) and needed > (free := shutil.disk_usage(folder.path).free):
         _log.warning("warning: the disk has room for only %s", report.megabytes(free))
@@ -131,24 +135,26 @@ def _check_room(folder: plan.Folder, settings: embed_task.Settings, size: int, f
 def build(
     pipeline: beam.Pipeline,
     config: EmbedConfig,
-    folder: plan.Folder,
+    folder: output_folder.Folder,
     settings: embed_task.Settings,
     corpus: list[corpora.TextFile],
     num_shards: int,
     sha256: str,
 ) -> None:
     """Adds the job to a pipeline: tasks, the number of each task's first line as a side input, shards, `info.json`."""
-    stops, packed = runners.is_local(pipeline.options), corpus_tasks.PackedCorpus(corpus)
-    tasks = pipeline | "Tasks" >> corpus_tasks.make_tasks(lambda: corpora.plan_in_order(packed.files(), num_shards))
-    counts = tasks | "CountLines" >> beam.ParDo(
-        numbering.CountLines(folder, stops, settings.text, names_datasets=config.format == "hdf5")
+    is_local_run, packed = runners.is_local(pipeline.options), corpus_tasks.pack(corpus)
+    tasks = pipeline | "Tasks" >> corpus_tasks.make_tasks(
+        lambda: corpora.plan_in_order(corpus_tasks.unpack(packed), num_shards)
     )
-    number = numbering.NumberLines(folder, stops, settings.text, num_shards)
+    counts = tasks | "CountLines" >> beam.ParDo(
+        numbering.CountLines(folder, is_local_run, settings.text, ids_name_datasets=config.format == "hdf5")
+    )
+    number = numbering.NumberLines(folder, is_local_run, settings.text, num_shards)
     numbered = beam.pvalue.AsSingleton(
         counts | "ListCounts" >> beam.combiners.ToList() | "NumberLines" >> beam.ParDo(number)
     )
-    written = tasks | "Embed" >> beam.ParDo(embed_task.EmbedTask(folder, stops, settings, num_shards), numbered)
-    finish = _Finish(folder, stops, config, settings, packed, num_shards, sha256)
+    written = tasks | "Embed" >> beam.ParDo(embed_task.EmbedTask(folder, is_local_run, settings, num_shards), numbered)
+    finish = _Finish(folder, is_local_run, config, settings, packed, num_shards, sha256)
     _ = written | "ListShards" >> beam.combiners.ToList() | "Finish" >> beam.ParDo(finish, numbered)
 
 
@@ -158,35 +164,37 @@ class _Finish(failures.TaskFn):
 
     config: EmbedConfig
     settings: embed_task.Settings
-    corpus: corpus_tasks.PackedCorpus
+    corpus: bytes  # packed
     num_shards: int
     sha256: str  # of the model
 
     phase = 3
 
-    def do(self, written: list[tuple[int, int]], numbered: numbering.Numbered) -> tuple[()]:
+    def process_task(self, written: list[tuple[int, int]], numbered: numbering.LineNumbers) -> tuple[()]:
         sizes = dict(written)
         if len(sizes) < self.num_shards:
             return ()
-        corpora.check_unchanged(self.corpus.files())
-        about = info.describe(self.config, self.settings, numbered, sizes, self.sha256)
-        self.folder.write(record_folder.INFO_FILE, report.info_file(about))
+        corpora.check_unchanged(corpus_tasks.unpack(self.corpus))
+        description = info.describe(self.config, self.settings, numbered, sizes, self.sha256)
+        self.folder.write(record_folder.INFO_FILE, report.info_file(description))
         if self.config.format == "tfrecord":
-            self.folder.finish()
+            self.folder.write(record_folder.MARKER_FILE, output_folder.MARKER)
         return ()
 
 
-def _assemble(form: str, folder: plan.Folder, about: dict[str, Any], layout: embed_task.Layout, output: str) -> None:
-    """Makes the output of formats that are one file, and takes the shards out of `about`."""
+def _assemble(
+    form: str, folder: output_folder.Folder, description: dict[str, Any], layout: embed_task.Layout, output: str
+) -> None:
+    """Makes the output of formats that are one file, and removes the shards from `description`."""
     if form == "tfrecord":
         return
-    shards = [folder.file(shard["name"]) for shard in about.pop("shards")]
+    shards = [folder.file(shard["name"]) for shard in description.pop("shards")]
     if form == "hdf5":
-        assembly.write_hdf5(folder, shards, output, about)
-        plan.discard(folder)
+        assembly.write_hdf5(folder, shards, output, description)
+        output_folder.discard(folder)
         return
-    assembly.write_matrix(folder, shards, about["lines"], layout)
-    about["bytes"] = layout.size(about["lines"], about["tokens"])
-    folder.write(record_folder.INFO_FILE, report.info_file(about))
-    folder.finish()
+    assembly.write_matrix(folder, shards, description["lines"], layout)
+    description["bytes"] = layout.size(description["lines"], description["tokens"])
+    folder.write(record_folder.INFO_FILE, report.info_file(description))
+    folder.write(record_folder.MARKER_FILE, output_folder.MARKER)
     stores.delete(shards)

@@ -32,11 +32,11 @@ class PreprocessConfig(job_config.JobConfig):
         require("seed", 0 <= self.seed < 2**63, "0 to 2^63 - 1", self.seed)
         for name in ("min_count", "max_vocab"):
             alone = self.vocab is None or getattr(self, name) is None
-            require("vocab", alone, f"it goes without {name}, which is for counted words")
+            require("vocab", alone, f"cannot be combined with {name}, which applies to counted words")
         fraction = self.heldout_fraction
         if fraction is not None:
             require("heldout_fraction", 0 < fraction < 1, "a number between 0 and 1", fraction)
-            require("heldout_fraction", self.heldout is not None, "it needs heldout")
+            require("heldout_fraction", self.heldout is not None, "requires heldout")
 
     @property
     def folders(self) -> dict[str, str]:

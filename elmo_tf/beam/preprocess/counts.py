@@ -16,26 +16,26 @@ from elmo_tf.corpus import corpora, sentences
 from elmo_tf.errors import InputError
 from elmo_tf.text import vocabulary
 
-_PARTS = 32  # the words are divided into this many, so that no worker has to add the counts of all
+_PARTS = 32  # partitions of the words, so that no worker has to add the counts of all
 _FAILED = -1  # the part of a task that failed
-_MOST_DISTINCT = 2_000_000  # words that a worker counts before it emits the counts, some 250 MB
+_MAX_DISTINCT = 2_000_000  # words that a worker counts before it emits the counts, some 250 MB
 
 
 class Counted(NamedTuple):
-    """A vocabulary on its way to the tasks, as one blob."""
+    """The vocabulary file's content, passed to the tasks as a side input."""
 
     content: bytes  # of its file; empty if a task has failed
     types: int | None = None  # distinct words; None if they were not counted
-    most: int = 0  # occurrences of the most frequent word
+    max_count: int = 0  # occurrences of the most frequent word
 
 
 class _Part(NamedTuple):
-    """Words, each of them in this part only."""
+    """One partition of the words."""
 
     number: int
     lines: bytes  # of those that are frequent enough, with their counts
     types: int
-    most: int
+    max_count: int
 
 
 class _CountWords(beam.DoFn):
@@ -50,7 +50,7 @@ class _CountWords(beam.DoFn):
     def count(self, words: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         """Adds words; yields the counts if they become too many for memory."""
         self._counts.update(words)
-        if len(self._counts) >= _MOST_DISTINCT:
+        if len(self._counts) >= _MAX_DISTINCT:
             yield from self._emit()
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -76,7 +76,7 @@ class CountTask(failures.TaskFn, _CountWords):
     def setup(self) -> None:
         self._reader = sentences.Reader(self.settings)
 
-    def do(self, task: corpora.Task) -> Iterator[tuple[int, bytes]]:
+    def process_task(self, task: corpora.Task) -> Iterator[tuple[int, bytes]]:
         progress = TaskProgress(self.folder, "counting")
         for batch in self._reader.read(task):
             words = list(itertools.chain.from_iterable(self.settings.split(batch.sentences)[sentences.TRAIN]))
@@ -124,12 +124,12 @@ def _make(parts: list[_Part], min_count: int, max_size: int | None) -> Counted:
         return Counted(b"")
     counts = itertools.chain.from_iterable(_read(part.lines) for part in parts)
     content = vocabulary.from_counts(counts, max_size=max_size).to_bytes()
-    types, most = sum(part.types for part in parts), max((part.most for part in parts), default=0)
-    return Counted(content, types, most)
+    types, max_count = sum(part.types for part in parts), max((part.max_count for part in parts), default=0)
+    return Counted(content, types, max_count)
 
 
 def check(counted: Counted, min_count: int) -> None:
     """Raises `InputError` if no word was frequent enough."""
     if counted.types and counted.content.count(b"\n") == len(vocabulary.SPECIAL_TOKENS):
-        expected = f"at most {counted.most}, the count of the most frequent word"
+        expected = f"at most {counted.max_count}, the count of the most frequent word"
         raise InputError("min_count", expected, min_count)

@@ -10,7 +10,7 @@ from elmo_tf.records import wire
 from elmo_tf.text import char_ids, vocabulary
 
 COUNTED = ("sentences", "tokens", "characters", "unknown_tokens", "reserved_tokens", "cut_tokens", "bytes")
-_MOST_BYTES = char_ids.MAX_CHARS_PER_TOKEN - char_ids.NUM_MARKS  # of a word; the rest is cut off
+_MAX_WORD_BYTES = char_ids.MAX_CHARS_PER_TOKEN - char_ids.NUM_MARKS  # of a word; the rest is cut off
 
 
 class Encoded(NamedTuple):
@@ -36,10 +36,10 @@ class Encoder:
         unknown = self._unknown
         varints = list(map(self._varints.get, words, itertools.repeat(unknown)))
         lengths = np.fromiter(map(len, words), np.int64, len(words))
-        is_cut = lengths > _MOST_BYTES
+        is_cut = lengths > _MAX_WORD_BYTES
         if is_cut.any():
-            words = [word[:_MOST_BYTES] for word in words]
-            lengths = np.minimum(lengths, _MOST_BYTES)
+            words = [word[:_MAX_WORD_BYTES] for word in words]
+            lengths = np.minimum(lengths, _MAX_WORD_BYTES)
         text, sizes = b"".join(words), lengths.astype(np.uint8).tobytes()
         ends = np.cumsum([len(sentence) for sentence in block])
         text_ends = np.cumsum(lengths)[ends - 1]

@@ -10,7 +10,7 @@ from elmo_tf.beam.job_config import require
 from elmo_tf.beam.preprocess.config import PreprocessConfig
 from elmo_tf.beam.preprocess.counts import Counted
 from elmo_tf.corpus import corpora, sentences
-from elmo_tf.files.progress import counted
+from elmo_tf.files.progress import table, with_count
 from elmo_tf.text import char_ids, vocabulary
 
 _ROWS = ("", "folder", "sentences", "tokens", "unknown", "cut at 48 bytes", "like <S> or </S>", "records")
@@ -56,7 +56,7 @@ def check_splits(infos: dict[str, dict[str, Any]]) -> None:
     """Raises `InputError` if a split is empty."""
     total = sum(about["sentences"] for about in infos.values())
     applied = report.describe_irregular(infos[sentences.TRAIN]["irregular"], in_lines=False)
-    require("input", total > 0, f"it has no words; {applied}")
+    require("input", total > 0, f"contains no words; {applied}")
     for split, about in infos.items():
         side = "held out" if split == sentences.HELDOUT else "left for training"
         expected = "a fraction that leaves sentences in both splits"
@@ -78,16 +78,16 @@ def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: f
             f"{about['unknown_tokens'] / about['tokens']:.2%}",
             f"{about['cut_tokens']:,} tokens",
             f"{about['reserved_tokens']:,} tokens",
-            f"{report.megabytes(about['bytes'])}, {counted(len(about['shards']), 'file')}",
+            f"{report.megabytes(about['bytes'])}, {with_count(len(about['shards']), 'file')}",
         )
         for (split, about), folder in zip(infos.items(), folders, strict=True)
     ]
     size = sum(file["bytes"] for file in first["inputs"])
     return "\n".join(
         [
-            *report.table([*zip(_ROWS, *columns, strict=True)]),
+            *table([*zip(_ROWS, *columns, strict=True)]),
             f"vocabulary: {words['size'] - len(vocabulary.SPECIAL_TOKENS):,} words{types}, and <S>, </S>, <UNK>",
-            f"input: {counted(len(first['inputs']), 'file')}, {report.megabytes(size)}; "
+            f"input: {with_count(len(first['inputs']), 'file')}, {report.megabytes(size)}; "
             + report.describe_irregular(first["irregular"]),
             f"{total:,} tokens in {seconds:,.1f} s, {total / seconds:,.0f} tokens/s",
         ]

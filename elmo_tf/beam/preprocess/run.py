@@ -18,14 +18,14 @@ from typing import Any
 import apache_beam as beam
 
 import elmo_tf
-from elmo_tf.beam import corpus_tasks, failures, job_config, plan, progress, report, runners
+from elmo_tf.beam import corpus_tasks, failures, job_config, output_folder, progress, report, runners
 from elmo_tf.beam.job_config import require
 from elmo_tf.beam.preprocess import counts, info, shards, shuffle
 from elmo_tf.beam.preprocess.config import PreprocessConfig
 from elmo_tf.corpus import corpora, sentences
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
-from elmo_tf.files.progress import counted
+from elmo_tf.files.progress import with_count
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 
@@ -54,38 +54,38 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
     output, heldout = job_config.output_path(config.output), config.heldout and job_config.output_path(config.heldout)
     config = dataclasses.replace(config, output=output, heldout=heldout)
     for folder in config.folders.values():
-        plan.check(folder)
+        output_folder.check(folder)
     paths = [f"{folder}/" for folder in config.folders.values()]
     nested = any(inner.startswith(outer) for inner, outer in itertools.permutations(paths, 2))
     require("heldout", not nested, "a folder that neither contains the output nor is inside it", heldout)
     settings = config.settings()
-    given = _read_vocabulary(str(config.vocab)) if config.vocab else None
+    vocab = _read_vocabulary(str(config.vocab)) if config.vocab else None
     corpus = job_config.corpus(config.patterns, config.folders.values(), config.tokenizer)
     size = sum(file.text_size for file in corpus)
     num_shards = config.shards or -(-size // _SHARD_BYTES) or 1
     tasks = corpora.plan(corpus, num_shards)
-    if given:
-        _check_order(given, tasks, settings, str(config.vocab))
-    about = {
+    if vocab:
+        _check_order(vocab, tasks, settings, str(config.vocab))
+    plan_content = {
         "command": "preprocess",
-        **config.asked("vocab"),
+        **config.plan_options("vocab"),
         "shards": num_shards,
         "heldout": heldout is not None,
-        "vocabulary": given and given.sha256(),
+        "vocabulary": vocab and vocab.sha256(),
         "version": elmo_tf.__version__,
         "input": corpus,
     }
-    tokenizes = load_tensorflow if config.tokenizer == "unicode" else None
+    tensorflow_loader = load_tensorflow if config.tokenizer == "unicode" else None
     with (
-        runners.connected(beam_options, __name__, tokenizes) as pipeline,
-        plan.claimed(config.folders, about) as folders,
+        runners.configured_pipeline(beam_options, __name__, tensorflow_loader) as pipeline,
+        output_folder.claim(config.folders, plan_content) as folders,
     ):
-        guess = "" if all(file.is_divisible for file in corpus) else "about "
-        _log.info("reading %s, %s%s of text", counted(len(corpus), "file"), guess, report.megabytes(size))
-        job = shards.Output(folders, settings, num_shards, config.min_count or 1)
-        build(pipeline, config, job, corpus, len(tasks), given.to_bytes() if given else None)
-        with progress.watched(job.folder, size, num_shards):
-            runners.run(pipeline, job.folder)
+        approximately = "" if all(file.is_divisible for file in corpus) else "about "
+        _log.info("reading %s, %s%s of text", with_count(len(corpus), "file"), approximately, report.megabytes(size))
+        output_spec = shards.Output(folders, settings, num_shards, config.min_count or 1)
+        build(pipeline, config, output_spec, corpus, len(tasks), vocab.to_bytes() if vocab else None)
+        with progress.show_progress(output_spec.folder, size, num_shards):
+            runners.run(pipeline, output_spec.folder)
         infos = {
             split: json.loads(stores.read(folder.file(record_folder.INFO_FILE))) for split, folder in folders.items()
         }
@@ -99,32 +99,34 @@ def build(
     output: shards.Output,
     corpus: list[corpora.TextFile],
     num_tasks: int,
-    given: bytes | None,
+    vocab: bytes | None,
 ) -> None:
     """Adds the job to a pipeline: tasks, counts, vocabulary as a side input, shards, the end of the folders."""
-    job, packed = (output.folder, runners.is_local(pipeline.options)), corpus_tasks.PackedCorpus(corpus)
-    tasks = pipeline | "Tasks" >> corpus_tasks.make_tasks(lambda: corpora.plan(packed.files(), output.num_shards))
-    if given is None:
-        lines = tasks | "CountWords" >> beam.ParDo(counts.CountTask(*job, output.settings))
+    task_arguments, packed = (output.folder, runners.is_local(pipeline.options)), corpus_tasks.pack(corpus)
+    tasks = pipeline | "Tasks" >> corpus_tasks.make_tasks(
+        lambda: corpora.plan(corpus_tasks.unpack(packed), output.num_shards)
+    )
+    if vocab is None:
+        lines = tasks | "CountWords" >> beam.ParDo(counts.CountTask(*task_arguments, output.settings))
         words = lines | "Vocabulary" >> counts.add_up(output.min_count, config.max_vocab)
     else:
-        packed_words = pipeline | "GivenVocabulary" >> beam.Create([zlib.compress(given)])
+        packed_words = pipeline | "GivenVocabulary" >> beam.Create([zlib.compress(vocab)])
         words = packed_words | "Unpack" >> beam.Map(lambda content: counts.Counted(zlib.decompress(content)))
     words = beam.pvalue.AsSingleton(words)
-    sides, num_written = [words], num_tasks
+    side_inputs, num_written = [words], num_tasks
     if not config.shuffle:
-        written = tasks | "WriteShards" >> beam.ParDo(shards.WriteTask(*job, output), words)
+        written = tasks | "WriteShards" >> beam.ParDo(shards.WriteTask(*task_arguments, output), words)
     else:
         size = sum(file.text_size for file in corpus)
         num_written = output.num_shards
         num_buckets = num_written * max(1, -(-size // (num_written * shuffle.BUCKET_BYTES)))
-        scattered = tasks | "Scatter" >> beam.ParDo(shuffle.Scatter(*job, output, num_buckets), words)
-        sides.append(beam.pvalue.AsSingleton(scattered | "ListScattered" >> beam.combiners.ToList()))
+        scattered = tasks | "Scatter" >> beam.ParDo(shuffle.Scatter(*task_arguments, output, num_buckets), words)
+        side_inputs.append(beam.pvalue.AsSingleton(scattered | "ListScattered" >> beam.combiners.ToList()))
         numbers = pipeline | "Shards" >> beam.Create(range(num_written)) | "SpreadShards" >> beam.Reshuffle()
-        gather = shuffle.Gather(*job, output, num_buckets, num_tasks)
-        written = numbers | "Gather" >> beam.ParDo(gather, sides[-1])
-    finish = _Finish(*job, output, config, packed, num_written)
-    _ = written | "ListShards" >> beam.combiners.ToList() | "Finish" >> beam.ParDo(finish, *sides)
+        gather = shuffle.Gather(*task_arguments, output, num_buckets, num_tasks)
+        written = numbers | "Gather" >> beam.ParDo(gather, side_inputs[-1])
+    finish = _Finish(*task_arguments, output, config, packed, num_written)
+    _ = written | "ListShards" >> beam.combiners.ToList() | "Finish" >> beam.ParDo(finish, *side_inputs)
 
 
 @dataclasses.dataclass(eq=False)
@@ -133,18 +135,21 @@ class _Finish(failures.TaskFn):
 
     output: shards.Output
     config: PreprocessConfig
-    corpus: corpus_tasks.PackedCorpus
+    corpus: bytes  # packed
     num_written: int
 
     phase = 3
 
-    def do(
+    def process_task(
         self,
-        written: list[tuple[int, shards.Written]],
+        written: list[tuple[int, shards.TaskResult]],
         words: counts.Counted,
         scattered: list[tuple[int, shuffle.Scattered]] | None = None,
     ) -> tuple[()]:
-        results, corpus = dict(written), self.corpus.files()  # a bundle that is repeated may bring a result twice
+        results, corpus = (
+            dict(written),
+            corpus_tasks.unpack(self.corpus),
+        )  # a bundle that is repeated may bring a result twice
         if len(results) < self.num_written:
             return ()
         read = results if scattered is None else dict(scattered)
@@ -153,7 +158,7 @@ class _Finish(failures.TaskFn):
         info.check_splits(infos)
         corpora.check_unchanged(corpus)
         for split, folder in self.output.folders.items():
-            for name, content in shards.last_files(words.content, infos[split]).items():
+            for name, content in shards.final_files(words.content, infos[split]).items():
                 folder.write(name, content)
         return ()
 

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from elmo_tf.beam import failures, plan, report
+from elmo_tf.beam import failures, output_folder, report
 from elmo_tf.beam.preprocess import counts, encoder
 from elmo_tf.beam.progress import TaskProgress
 from elmo_tf.corpus import corpora, sentences
@@ -33,8 +33,8 @@ class Statistics(NamedTuple):
     sha256: str
 
 
-class Written(NamedTuple):
-    """What a task has done."""
+class TaskResult(NamedTuple):
+    """Result of a task that writes shards."""
 
     shards: list[Statistics]
     irregular: dict[str, int]  # how often each rule for irregular text applied
@@ -43,19 +43,19 @@ class Written(NamedTuple):
 class Output(NamedTuple):
     """The records to make."""
 
-    folders: dict[str, plan.Folder]  # of each split
+    folders: dict[str, output_folder.Folder]  # of each split
     settings: sentences.Settings
     num_shards: int
     min_count: int
 
     @property
-    def folder(self) -> plan.Folder:
-        """The folder of the training split, which has what is not of one split alone."""
+    def folder(self) -> output_folder.Folder:
+        """The folder of the training split, which also has the files that both splits share."""
         return self.folders[sentences.TRAIN]
 
 
 class Shard:
-    """One TFRecord file, which begins to exist with its first record, and its statistics."""
+    """One TFRecord file, created with its first record, and its statistics."""
 
     def __init__(self, create: Callable[[], BinaryIO], split: str, number: int, name: str):
         self._create, self._split, self._number, self._name = create, split, number, name
@@ -82,7 +82,7 @@ class Shard:
 
 
 @dataclasses.dataclass(eq=False)
-class TextFn(failures.TaskFn):
+class ConvertTextFn(failures.TaskFn):
     """A step whose tasks are parts of the text, which become records. Its side input is `counts.Counted`."""
 
     output: Output
@@ -114,10 +114,10 @@ def encoder_of(content: bytes) -> encoder.Encoder:
     return encoder.Encoder(vocabulary.from_bytes(content, record_folder.VOCABULARY_FILE))
 
 
-class WriteTask(TextFn):
-    """`corpora.Task` -> its number and `Written`: its shards are written, in the order of the text."""
+class WriteTask(ConvertTextFn):
+    """`corpora.Task` -> its number and `TaskResult`: its shards are written, in the order of the text."""
 
-    def do(self, task: corpora.Task, words: counts.Counted) -> Iterator[tuple[int, Written]]:
+    def process_task(self, task: corpora.Task, words: counts.Counted) -> Iterator[tuple[int, TaskResult]]:
         if not words.content:
             return
         irregular, numbers = collections.Counter[str](), itertools.cycle(task.shards)
@@ -140,31 +140,31 @@ def open_shards(output: Output, numbers: Iterable[int]) -> Iterator[dict[tuple[s
         yield shards
 
 
-def written(shards: Iterable[Shard], irregular: Mapping[str, int]) -> Written:
-    """Returns what a task has done: the statistics of those shards that have records."""
-    return Written(list(filter(None, (shard.statistics() for shard in shards))), dict(irregular))
+def written(shards: Iterable[Shard], irregular: Mapping[str, int]) -> TaskResult:
+    """Returns the result of a task: the statistics of those shards that have records."""
+    return TaskResult(list(filter(None, (shard.statistics() for shard in shards))), dict(irregular))
 
 
-def info_of_split(split: str, tasks: Iterable[Written], shared: Mapping[str, Any]) -> dict[str, Any]:
+def info_of_split(split: str, tasks: Iterable[TaskResult], shared: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the `info.json` of a split, given what tasks have written and what both splits share."""
-    ours = [shard for task in tasks for shard in task.shards if shard.split == split]
-    ours.sort(key=lambda shard: shard.number)
+    split_shards = [shard for task in tasks for shard in task.shards if shard.split == split]
+    split_shards.sort(key=lambda shard: shard.number)
     described = [
         {
             "name": shard.name,
             **{name: shard.counts[name] for name in ("sentences", "tokens", "bytes")},
             "sha256": shard.sha256,
         }
-        for shard in ours
+        for shard in split_shards
     ]
-    totals = {name: sum(shard.counts[name] for shard in ours) for name in encoder.COUNTED}
+    totals = {name: sum(shard.counts[name] for shard in split_shards) for name in encoder.COUNTED}
     return {"format_version": record_folder.FORMAT_VERSION, "split": split, **totals, **shared, "shards": described}
 
 
-def last_files(words: bytes, info: Mapping[str, Any]) -> dict[str, bytes]:
+def final_files(words: bytes, info: Mapping[str, Any]) -> dict[str, bytes]:
     """Returns the files that finish a folder, by name, in the order in which they are written."""
     return {
         record_folder.VOCABULARY_FILE: words,
         record_folder.INFO_FILE: report.info_file(info),
-        record_folder.MARKER_FILE: plan.MARKER,
+        record_folder.MARKER_FILE: output_folder.MARKER,
     }

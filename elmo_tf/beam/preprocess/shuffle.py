@@ -1,8 +1,8 @@
 """A global shuffle on disk: every record goes to a random bucket, then each bucket is shuffled in memory.
 
-A task writes two files per split: its records in runs, each sorted by bucket, and the places of each bucket in them.
-A shard consists of one or more buckets, each small enough for memory. The order depends only on the seed and on the
-tasks.
+A task writes two files per split: its records in runs, each sorted by bucket, and the index: the byte ranges of each
+bucket in these runs. A shard consists of one or more buckets, each small enough for memory. The order depends only on
+the seed and on the tasks.
 """
 
 import collections
@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from elmo_tf.beam import failures, plan
+from elmo_tf.beam import failures, output_folder
 from elmo_tf.beam.preprocess import counts, encoder, shards
 from elmo_tf.beam.progress import TaskProgress
 from elmo_tf.corpus import corpora
@@ -41,10 +41,10 @@ class _Runs:
         self._file: BinaryIO | None = None
         self._records: list[bytes] = []
         self._buckets: list[np.ndarray] = []
-        self._waiting = 0  # bytes of records in memory
+        self._buffered_bytes = 0  # of records in memory
         self._counts = np.zeros((num_buckets, len(encoder.COUNTED)), np.int64)
         self._size = 0  # bytes in the file
-        self._places: list[np.ndarray] = []  # for each run: begin and end of every bucket in the file
+        self._bucket_ranges: list[np.ndarray] = []  # for each run: begin and end of every bucket in the file
 
     def write(self, encoded: encoder.Encoded) -> None:
         """Adds records, each to a random bucket."""
@@ -52,8 +52,8 @@ class _Runs:
         np.add.at(self._counts, buckets, encoded.counts)
         self._records.extend(encoded.records)
         self._buckets.append(buckets)
-        self._waiting += sum(map(len, encoded.records))
-        if self._waiting >= _RUN_BYTES:
+        self._buffered_bytes += sum(map(len, encoded.records))
+        if self._buffered_bytes >= _RUN_BYTES:
             self._flush()
 
     def _flush(self) -> None:
@@ -63,25 +63,25 @@ class _Runs:
         buckets = np.concatenate(self._buckets)
         lengths = np.bincount(buckets, [len(record) for record in self._records], self._num_buckets).astype(np.int64)
         ends = self._size + np.cumsum(lengths)
-        self._places.append(np.stack([ends - lengths, ends], 1))
+        self._bucket_ranges.append(np.stack([ends - lengths, ends], 1))
         self._file = self._file or self._create()
         self._file.writelines(self._records[index] for index in np.argsort(buckets, kind="stable").tolist())
-        self._size += self._waiting
-        self._records, self._buckets, self._waiting = [], [], 0
+        self._size += self._buffered_bytes
+        self._records, self._buckets, self._buffered_bytes = [], [], 0
 
     def finish(self) -> np.ndarray:
         """Writes the rest; returns an int64 row per bucket: its counts, then its begin and end in each run."""
         self._flush()
-        return np.concatenate([self._counts, *self._places], 1)
+        return np.concatenate([self._counts, *self._bucket_ranges], 1)
 
 
 @dataclasses.dataclass(eq=False)
-class Scatter(shards.TextFn):
+class Scatter(shards.ConvertTextFn):
     """`corpora.Task` -> its number and `Scattered`: for each split, a file of runs and an index of their buckets."""
 
     num_buckets: int
 
-    def do(self, task: corpora.Task, words: counts.Counted) -> Iterator[tuple[int, Scattered]]:
+    def process_task(self, task: corpora.Task, words: counts.Counted) -> Iterator[tuple[int, Scattered]]:
         if not words.content:
             return
         irregular, row_bytes = collections.Counter[str](), {}
@@ -103,7 +103,7 @@ class Scatter(shards.TextFn):
 
 @dataclasses.dataclass(eq=False)
 class Gather(failures.TaskFn):
-    """A shard's number -> that and `shards.Written`: the shards of each split, from their buckets."""
+    """A shard's number -> that and `shards.TaskResult`: the shards of each split, from their buckets."""
 
     output: shards.Output
     num_buckets: int
@@ -111,7 +111,9 @@ class Gather(failures.TaskFn):
 
     phase = 2
 
-    def do(self, number: int, scattered: list[tuple[int, Scattered]]) -> Iterator[tuple[int, shards.Written]]:
+    def process_task(
+        self, number: int, scattered: list[tuple[int, Scattered]]
+    ) -> Iterator[tuple[int, shards.TaskResult]]:
         by_task = dict(scattered)
         if len(by_task) < self.num_tasks:
             return
@@ -143,16 +145,16 @@ class Gather(failures.TaskFn):
             runs = row[len(totals) :].reshape(-1, 2).tolist()
             return row[: len(totals)], [stores.read_range(path, *run) for run in runs if run[0] < run[1]]
 
-        is_near = stores.is_local(self.folder.path)
+        is_local = stores.is_local(self.folder.path)
         records: list[bytes] = []
-        for added, segments in (map if is_near else stores.at_once)(read, range(self.num_tasks)):
+        for added, segments in (map if is_local else stores.map_concurrently)(read, range(self.num_tasks)):
             totals += added
             records.extend(itertools.chain.from_iterable(map(_frames, segments)))
         return records, totals
 
 
-def _path(folder: plan.Folder, task: int, split: str, ending: str) -> str:
-    return folder.temporary(f"scattered-{task:05d}-{split}.{ending}")
+def _path(folder: output_folder.Folder, task: int, split: str, ending: str) -> str:
+    return folder.temporary_file(f"scattered-{task:05d}-{split}.{ending}")
 
 
 def _frames(segment: bytes) -> Iterator[bytes]:

@@ -53,7 +53,7 @@ def test_the_newest_version_is_fetched_from_a_store(savedmodel, store):
     store[f"{address}/9/saved_model.pb"] = b"an older version"
     store[f"{address}/10/variables/"] = b""  # stores mark folders like this
     for folder in (address, f"{address}/10/"):
-        with model_handler.on_this_machine(folder) as (path, source):
+        with model_handler.local_copy(folder) as (path, source):
             assert source.rstrip("/") == f"{address}/10"
             assert files(pathlib.Path(path)) == model
     handler = ElmoModelHandler(savedmodel.path)

@@ -109,13 +109,13 @@ def test_names_of_files_and_folders_need_not_be_utf8(process, tmp_path):
 
 def test_a_text_that_changes_while_it_is_read_is_an_error_and_nothing_is_left(corpus, process, tmp_path, monkeypatch):
     paths = corpus(b"a b c\n" * 1000, b"d\n")
-    do, cut = shards.WriteTask.do, iter(paths)
+    do, cut = shards.WriteTask.process_task, iter(paths)
 
     def cutting(self, task, words):
         os.truncate(next(cut), 2)  # cuts the second file once the first task has opened the first one
         return do(self, task, words)
 
-    monkeypatch.setattr(shards.WriteTask, "do", cutting)
+    monkeypatch.setattr(shards.WriteTask, "process_task", cutting)
     with pytest.raises(InputError, match=r"0.txt: changed while it was read; run the command again"):
         process(paths, "--shards=2")
     assert sorted(os.listdir(tmp_path)) == ["corpus"]

@@ -41,7 +41,7 @@ def test_a_word_leaves_a_bundle_once_and_a_bundle_that_failed_leaves_no_counts_t
 
 
 def test_many_distinct_words_are_passed_on_and_not_kept(step, task, monkeypatch):
-    monkeypatch.setattr(counts, "_MOST_DISTINCT", 3)
+    monkeypatch.setattr(counts, "_MAX_DISTINCT", 3)
     monkeypatch.setattr("elmo_tf.corpus.reading.BLOCK_BYTES", 64)
     pairs = bundle(step, task)
     assert len(pairs) > 4 * 5

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from elmo_tf.beam import plan
+from elmo_tf.beam import output_folder
 from elmo_tf.beam.preprocess import counts, shards
 from elmo_tf.corpus import reading
 from elmo_tf.errors import InputError
@@ -62,7 +62,7 @@ def test_two_runs_of_one_command_at_once_end_with_the_same_files(corpus, process
 
 def test_a_run_whose_folder_another_one_has_finished_ends_with_it(corpus, process, tmp_path, monkeypatch):
     paths = corpus(b"a b c\n" * 1000)
-    whole, do = process(paths, output="whole"), counts.CountTask.do
+    whole, do = process(paths, output="whole"), counts.CountTask.process_task
 
     def finish(self, task):
         for path in whole.iterdir():  # as another run would
@@ -70,27 +70,27 @@ def test_a_run_whose_folder_another_one_has_finished_ends_with_it(corpus, proces
         (tmp_path / "output" / "plan.json").unlink()
         return do(self, task)
 
-    monkeypatch.setattr(counts.CountTask, "do", finish)
+    monkeypatch.setattr(counts.CountTask, "process_task", finish)
     assert contents(process(paths)) == contents(whole)
 
 
 def test_a_folder_that_is_deleted_meanwhile_is_an_error(corpus, process, tmp_path, monkeypatch):
-    do = counts.CountTask.do
+    do = counts.CountTask.process_task
 
     def delete(self, task):
         (tmp_path / "output" / "plan.json").unlink()
         return do(self, task)
 
-    monkeypatch.setattr(counts.CountTask, "do", delete)
+    monkeypatch.setattr(counts.CountTask, "process_task", delete)
     with pytest.raises(InputError, match=r"/output: was deleted, or taken by another run, before this one had fini"):
         process(corpus(b"a b c\n" * 1000))
 
 
 def test_a_folder_that_workers_do_not_see_is_an_error_and_not_left(corpus, process, tmp_path, monkeypatch):
     def unseen(self, task):
-        raise plan.AbandonedError  # what a worker raises that sees no plan
+        raise output_folder.AbandonedError  # what a worker raises that sees no plan
 
-    monkeypatch.setattr(counts.CountTask, "do", unseen)
+    monkeypatch.setattr(counts.CountTask, "process_task", unseen)
     with pytest.raises(InputError, match=r"/output: workers do not see this folder; all workers need it under this p"):
         process(corpus(b"a b c\n" * 1000))
     assert os.listdir(tmp_path) == ["corpus"]
@@ -98,7 +98,7 @@ def test_a_folder_that_workers_do_not_see_is_an_error_and_not_left(corpus, proce
 
 def test_another_plan_is_refused_and_the_same_one_completes(corpus, process, tmp_path):
     paths = corpus(b"a b c\n" * 1000)
-    with interrupted(shards.WriteTask, "do", after=3) as caught:
+    with interrupted(shards.WriteTask, "process_task", after=3) as caught:
         process(paths, "--shards=5")
     assert str(caught.value) == f"interrupted; {HINT}"
     output = tmp_path / "output"
@@ -114,7 +114,7 @@ def test_output_in_the_folder_of_the_input_is_not_read_as_text(corpus, process):
     folder = pathlib.Path(corpus(b"".join(b"a b %d\n" % number for number in range(1000)))[0]).parent
     options = ["--shards=3", f"--heldout={folder / 'heldout'}", "--heldout-fraction=0.5"]
     (folder / "b.txt").write_bytes(b"d e\n")
-    with interrupted(shards.WriteTask, "do", after=2):
+    with interrupted(shards.WriteTask, "process_task", after=2):
         process([str(folder)], *options, output="corpus/output")
     output = process([str(folder)], *options, output="corpus/output")
     assert [file["name"] for file in json.loads((output / "info.json").read_text())["inputs"]] == ["0.txt", "b.txt"]

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from elmo_tf.beam import plan
+from elmo_tf.beam import output_folder
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
 
@@ -13,7 +13,7 @@ ABOUT = {"command": "test", "shards": 2, "input": [["a", 1]]}
 
 
 def claimed(path, **changes: object):
-    return plan.claimed({"train": str(path)}, ABOUT | changes)
+    return output_folder.claim({"train": str(path)}, ABOUT | changes)
 
 
 def end(path, error: type[BaseException], work: str | None = None, **changes: object) -> None:
@@ -27,17 +27,17 @@ def end(path, error: type[BaseException], work: str | None = None, **changes: ob
 @pytest.mark.parametrize("where", ["here", "store"])
 def test_a_folder_has_its_plan_until_it_is_finished(where, tmp_path, store):
     path = str(tmp_path / "deep" / "a") if where == "here" else "memory://out/a"
-    plan.check(path)
+    output_folder.check(path)
     with claimed(path) as folders:
         stored = json.loads(stores.read(stores.join(path, "plan.json")))
         assert stored == ABOUT | {"digest": folders["train"].digest}
-        stores.write(folders["train"].temporary("left by a killed worker"), b"x")
+        stores.write(folders["train"].temporary_file("left by a killed worker"), b"x")
         stores.write(stores.join(path, ".0123456789abcdef.of another plan"), b"x")
         folders["train"].write("info.json", b"{}")
-        folders["train"].finish()
+        folders["train"].write("_SUCCESS", output_folder.MARKER)
     assert sorted(stores.names(path)) == [".0123456789abcdef.of another plan", "_SUCCESS", "info.json"]
     with pytest.raises(InputError, match=r"/a: is finished; delete it to run the job again$"):
-        plan.check(path)
+        output_folder.check(path)
 
 
 def test_the_same_plan_goes_on_and_another_one_is_named_and_touches_nothing(tmp_path, caplog):
@@ -58,7 +58,7 @@ def test_the_same_plan_goes_on_and_another_one_is_named_and_touches_nothing(tmp_
             pass
     assert sorted(os.listdir(tmp_path / "a")) == left
     with claimed(tmp_path / "a") as folders:
-        folders["train"].finish()
+        folders["train"].write("_SUCCESS", output_folder.MARKER)
     assert caplog.messages == ["continuing an earlier run"]
     assert sorted(os.listdir(tmp_path / "a")) == ["_SUCCESS", "shard-0.tfrecord"]
 
@@ -66,7 +66,7 @@ def test_the_same_plan_goes_on_and_another_one_is_named_and_touches_nothing(tmp_
 def test_a_run_that_was_killed_before_it_deleted_its_plan_can_go_on(tmp_path):
     end(tmp_path / "a", OSError, "shard-0.tfrecord")
     (tmp_path / "a" / "_SUCCESS").touch()
-    plan.check(str(tmp_path / "a"))
+    output_folder.check(str(tmp_path / "a"))
     with claimed(tmp_path / "a"):
         pass
     assert sorted(os.listdir(tmp_path / "a")) == ["_SUCCESS", "shard-0.tfrecord"]
@@ -94,7 +94,7 @@ def test_an_error_does_not_cost_what_an_earlier_run_has_done(tmp_path):
 
 @pytest.mark.parametrize("content", [None, b"{}", b'{\n "digest": "0123456789abcdef",\n}'])
 def test_nothing_appears_in_a_folder_that_has_another_plan_by_now(tmp_path, content):
-    with pytest.raises(plan.AbandonedError), claimed(tmp_path / "a") as folders:
+    with pytest.raises(output_folder.AbandonedError), claimed(tmp_path / "a") as folders:
         file = tmp_path / "a" / "plan.json"
         file.write_bytes(content) if content else file.unlink()
         folders["train"].write("shard-0.tfrecord", b"x")
@@ -127,11 +127,11 @@ def test_what_is_not_ours_is_refused(tmp_path, kind):
         "folder": "already exists, and is not an unfin",
     }
     with pytest.raises(InputError, match=rf"/a: {expected[kind]}"):
-        plan.check(str(path))
+        output_folder.check(str(path))
 
 
 def test_a_folder_that_another_run_finishes_meanwhile_is_refused(tmp_path):
-    plan.check(str(tmp_path / "a"))
+    output_folder.check(str(tmp_path / "a"))
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "_SUCCESS").touch()
     with pytest.raises(InputError, match=r"/a: is finished"), claimed(tmp_path / "a"):

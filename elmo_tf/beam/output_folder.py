@@ -5,8 +5,8 @@
            _SUCCESS        written last
 
 Tasks are deterministic and their files appear whole, so it is harmless to repeat them: a folder with the same plan may
-be continued, even by two runs at once. Before a file appears, `plan.json` is looked at again, so what an earlier run
-has left on a cluster does not reach the folder of another plan.
+be continued, even by two runs at once. Before each rename the worker re-reads plan.json, so a stale job of an earlier
+run cannot write into a folder that now has another plan.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ class AbandonedError(Exception):
 
 
 class Folder(NamedTuple):
-    """An output folder and the plan that it has to have. Workers get a copy."""
+    """An output folder and the plan it must match. Workers get a copy."""
 
     path: str
     digest: str  # of the plan
@@ -46,13 +46,13 @@ class Folder(NamedTuple):
         """Returns the path of a file in the folder."""
         return stores.join(self.path, name)
 
-    def temporary(self, name: str) -> str:
+    def temporary_file(self, name: str) -> str:
         """Returns the path of a temporary file of the plan."""
         return self.file(f".{self.digest}.{name}")
 
-    def own(self, name: str) -> str:
+    def run_file(self, name: str) -> str:
         """Returns the path of a temporary file of this command alone."""
-        return self.temporary(f"{self.run}.{name}")
+        return self.temporary_file(f"{self.run}.{name}")
 
     def check(self) -> None:
         """Raises `AbandonedError` unless the folder has this plan."""
@@ -71,15 +71,11 @@ class Folder(NamedTuple):
     def create(self, name: str) -> Iterator[BinaryIO]:
         """Yields a file to write, which appears under its name when the block ends, if the folder has this plan."""
         try:
-            with stores.create(self.file(name), self.temporary(f"{name}.{uuid.uuid4().hex}"), self.check) as file:
+            with stores.create(self.file(name), self.temporary_file(f"{name}.{uuid.uuid4().hex}"), self.check) as file:
                 yield file
         except stores.WriteError:
             self.check()  # the run that has finished the folder deletes temporary files of its plan
             raise
-
-    def finish(self) -> None:
-        """Writes the marker."""
-        self.write(record_folder.MARKER_FILE, MARKER)
 
     def write(self, name: str, content: bytes) -> None:
         """Writes a whole file, as `create` does."""
@@ -103,14 +99,14 @@ def check(path: str) -> None:
 
 
 @contextlib.contextmanager
-def claimed(paths: Mapping[str, str], plan: Mapping[str, Any]) -> Iterator[dict[str, Folder]]:
+def claim(paths: Mapping[str, str], plan: Mapping[str, Any]) -> Iterator[dict[str, Folder]]:
     """Yields unfinished output folders, by the keys of `paths`; the block writes their markers. Call `check` before.
 
-    `plan` is everything that their contents depend on, as JSON. Nothing remains of what this run has made after an
-    `InputError`, or after another exception if no work is done. Raises `InputError` if a folder cannot be made or has
-    another plan.
+    `plan` is everything that their contents depend on, as JSON. After an `InputError`, or another exception before any
+    file of the output is written, the folders that this run created are removed. Raises `InputError` if a folder cannot
+    be created or has another plan.
     """
-    content = json.dumps({name: plan[name] for name in sorted(plan)}, indent=1)
+    content = json.dumps(plan, indent=1, sort_keys=True)
     run, folders, new = uuid.uuid4().hex[:8], {}, []
     with contextlib.ExitStack() as stack:
         try:
@@ -118,26 +114,23 @@ def claimed(paths: Mapping[str, str], plan: Mapping[str, Any]) -> Iterator[dict[
                 digest = hashlib.sha256(f"{name}\n{content}".encode()).hexdigest()[:16]
                 folders[name] = Folder(path, digest, run)
                 if stores.is_local(path):
-                    stack.enter_context(staging.made_folder(pathlib.Path(os.path.abspath(path)), path))
+                    stack.enter_context(staging.created_folder(pathlib.Path(os.path.abspath(path)), path))
                 if _claim(folders[name], _head(digest) + content.encode().removeprefix(b"{") + b"\n"):
                     new.append(folders[name])
-            with job_config.hint():
+            with job_config.retry_hint():
                 yield folders
         except BaseException as error:
-            has_work = any(map(record_folder.is_own_file, (name for each in new for name in stores.names(each.path))))
+            has_work = any(
+                map(record_folder.is_record_file, (name for each in new for name in stores.names(each.path)))
+            )
             if isinstance(error, InputError) or not has_work:
                 for folder in new:
                     discard(folder)
             raise
-    # The plans last of all that other runs look at: with marker and plan, a folder can still be continued.
+    # Delete plan.json only after every marker is written: a folder with both can still be resumed.
     for folder in folders.values():
         stores.delete([folder.file(FILE)])
         _delete_temporary(folder)
-
-
-def is_finished(folder: Folder, last: str = record_folder.MARKER_FILE) -> bool:
-    """Whether a folder has the file that is written last."""
-    return stores.exists(folder.file(last))
 
 
 def _head(digest: str) -> bytes:
@@ -146,7 +139,7 @@ def _head(digest: str) -> bytes:
 
 def _claim(folder: Folder, content: bytes) -> bool:
     """Gives a folder its plan; returns False if it has it already. Raises `InputError` if it has another one."""
-    path, staged = folder.file(FILE), folder.temporary(f"{FILE}.{uuid.uuid4().hex}")
+    path, staged = folder.file(FILE), folder.temporary_file(f"{FILE}.{uuid.uuid4().hex}")
     if not stores.is_local(path):
         is_new = not stores.exists(path)  # no store has locks: whoever writes last has the folder
         if is_new:
@@ -162,7 +155,7 @@ def _claim(folder: Folder, content: bytes) -> bool:
         except OSError as error:
             stores.delete([staged])
             raise stores.WriteError(f"cannot write {path}: {error.strerror}") from error
-    if is_new and is_finished(folder):  # since `check`
+    if is_new and stores.exists(folder.file(record_folder.MARKER_FILE)):  # since `check`
         stores.delete([path])
         raise InputError(folder.path, "is finished; delete it to run the job again")
     if not is_new and (stored := stores.read(path)) != content:
@@ -175,24 +168,24 @@ def _claim(folder: Folder, content: bytes) -> bool:
 def _difference(stored: bytes, content: bytes) -> str:
     """Returns in words how the plan of a folder differs from that of this command."""
     try:
-        there = json_file.parse(stored, dict[str, Any], FILE)
+        stored_plan = json_file.parse(stored, dict[str, Any], FILE)
     except InputError:
         return f"has a damaged {FILE}"
     plan = json.loads(content)
-    if there.get("command") != plan["command"]:
+    if stored_plan.get("command") != plan["command"]:
         return "is the unfinished output of another command"
     differences = []
     for name, value in plan.items():
-        if name != "digest" and there.get(name) != value:
+        if name != "digest" and stored_plan.get(name) != value:
             is_short = not isinstance(value, list | dict) and name != "model"
-            differences.append(f"{name} {there.get(name)!s:.60}, now {value}" if is_short else f"another {name}")
+            differences.append(f"{name} {stored_plan.get(name)!s:.60}, now {value}" if is_short else f"another {name}")
     return "is the unfinished output of other options: " + "; ".join(differences)
 
 
 def discard(folder: Folder) -> None:
     """Deletes an unfinished folder, but no files that the jobs have not written."""
     stores.delete([folder.file(FILE)])
-    names = [*filter(record_folder.is_own_file, stores.names(folder.path)), record_folder.MARKER_FILE]
+    names = [*filter(record_folder.is_record_file, stores.names(folder.path)), record_folder.MARKER_FILE]
     stores.delete(map(folder.file, names))
     _delete_temporary(folder)
     if stores.is_local(folder.path):
