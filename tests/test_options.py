@@ -31,8 +31,8 @@ def penn(workdir, tmp_path):
         ("import english --zzz", "unrecognized arguments: --zzz"),
         ("neighbors --word --savedmode", "unrecognized arguments: --savedmode"),
         ("neighbors --sentence --no-such=1", "unrecognized arguments: --no-such"),
-        ("preprocess --inptu text", "unrecognized arguments: --inptu text"),
-        ("embed --modle english", "unrecognized arguments: --modle english"),
+        ("preprocess --inptu text", "unrecognized arguments: --inptu text; did you mean --input?"),
+        ("embed --modle english", "unrecognized arguments: --modle english; did you mean --model?"),
     ],
 )
 def test_an_unknown_option_is_named_before_a_missing_one(command, message, capsys):

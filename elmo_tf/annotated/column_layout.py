@@ -63,9 +63,11 @@ def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Read
         header = None
     rows = [row for block in blocks for row in block]
     width = max((n for row in rows for n, field in enumerate(row.fields, 1) if field), default=0)
-    if width == 1:
-        return Layout(tag=None, width=1, prefix=_prefix(rows, 0))
+    header_number = header.line.number if header else 0
     names = [] if header is None else header.fields
+    if width == 1:
+        _index(path, reading.token_column, names)
+        return Layout(tag=None, width=1, prefix=_prefix(rows, 0), header=header_number)
     given = {name: _index(path, getattr(reading, f"{name}_column"), names) for name in ("token", "tag")}
     for name, column in given.items():
         if column is not None and not -width <= column < width:
@@ -77,7 +79,7 @@ def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Read
     token = given["token"]
     if token is None:
         token = first if tag != first else _token_column(path, rows, width, first)
-    return Layout(token, tag, is_indexed, width, _prefix(rows, token), header.line.number if header else 0)
+    return Layout(token, tag, is_indexed, width, _prefix(rows, token), header_number)
 
 
 def is_header(row: Row) -> bool:

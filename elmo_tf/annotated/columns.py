@@ -116,7 +116,6 @@ def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
       any but the first), or the column that `reading` chooses. If the first sentence has a single line, this holds for
       all lines of the file.
     """
-    numbered_lines.require_file(path)
     blocks = [[row for row in rows if not row.line.text.startswith("#")] for rows in _blocks(path)]
     blocks = list(filter(None, blocks))
     first = blocks[0] if blocks else []

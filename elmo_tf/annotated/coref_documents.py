@@ -78,7 +78,6 @@ def read_documents(path: str | os.PathLike, labelled: bool = True, tokenizer: st
     Unless `labelled`, clusters are optional, an object may have `text` instead of `sentences`, and a file in neither
     format is a document of running text. `tokenizer` splits text.
     """
-    numbered_lines.require_file(path)
     texts = (line.text for line in numbered_lines.filled_lines(path))
     first = next((text for text in texts if not text.startswith("# ")), "")
     if first.lstrip().startswith("{"):

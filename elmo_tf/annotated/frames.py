@@ -66,7 +66,6 @@ def read_frames(path: str | os.PathLike, labelled: bool = True) -> list[list[Fra
 
     Unless `labelled`, frames have no roles; `tags` and what follows `|||` are optional.
     """
-    numbered_lines.require_file(path)
     sentences = list(filter(None, _sentences(path, labelled)))
     return numbered_lines.require_some(sentences, path, "predicate with its roles" if labelled else "predicate")
 

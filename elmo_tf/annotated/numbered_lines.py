@@ -1,7 +1,6 @@
 """The lines and words of an annotated file, plain or compressed, and errors and warnings that name a line."""
 
 import bz2
-import contextlib
 import gzip
 import itertools
 import logging
@@ -9,8 +8,6 @@ import lzma
 import os
 import pathlib
 import re
-import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -111,28 +108,6 @@ def encoded_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
         raise unreadable(path, error) from None
 
 
-def require_file(path: str | os.PathLike) -> None:
-    """Raises `InputError` for a pipe or folder: a format is recognized by reading the file twice."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError(str(path), "it is read twice, so it must be a file, not a pipe or a folder")
-
-
-@contextlib.contextmanager
-def rereadable(path: str | os.PathLike) -> Iterator[str | os.PathLike]:
-    """Yields a path that can be read twice: a temporary copy of a pipe, or `path` itself."""
-    if not pathlib.Path(path).is_fifo():
-        yield path
-        return
-    with tempfile.NamedTemporaryFile() as copy:
-        with open(path, "rb") as pipe:
-            shutil.copyfileobj(pipe, copy)
-        copy.flush()
-        try:
-            yield copy.name
-        except InputError as error:  # names the pipe, not its copy
-            raise error.about(error.subject.replace(copy.name, str(path))) from None
-
-
 def filled_lines(path: str | os.PathLike) -> Iterator[Line]:
     """Yields the lines that are not blank; raises as `lines` does."""
     return (line for line in lines(path) if line.text.strip())
@@ -140,7 +115,6 @@ def filled_lines(path: str | os.PathLike) -> Iterator[Line]:
 
 def first_line(path: str | os.PathLike) -> str:
     """Returns the first line of a file that is not blank, by which its format is recognized; "" if there is none."""
-    require_file(path)
     return next((line.text for line in filled_lines(path)), "")
 
 

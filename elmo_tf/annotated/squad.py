@@ -166,7 +166,6 @@ def _rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
                 for question in paragraph.qas:
                     yield paragraph.context, question, f"{path}, question {question.id}"
         return
-    numbered_lines.require_file(path)
     for line, _ in named_rows.read(path):
         row = json_file.parse(line.text, _Row, line.location)
         context = row.paragraph if row.context is None else row.context

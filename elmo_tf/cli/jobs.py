@@ -12,7 +12,7 @@ from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
 from elmo_tf.beam.preprocess import config as preprocess_config
 from elmo_tf.cli.arguments import flags_of
 from elmo_tf.corpus import sentences
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, suggestion
 from elmo_tf.text import tokenizers
 
 _ABOUT = {
@@ -50,7 +50,8 @@ def parsed(name: str, argv: Sequence[str]) -> dict[str, Any]:
     except InputError as error:
         if error.subject != "beam":
             raise
-        parser.error(error.problem)
+        unknown = error.problem.removeprefix("unrecognized arguments: ").split()[0].partition("=")[0]
+        parser.error(error.problem + suggestion(unknown, parser._option_string_actions))
     return {**vars(parser.parse_known_args(argv)[0]), "beam": rest}
 
 

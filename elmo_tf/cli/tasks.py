@@ -6,8 +6,8 @@ from typing import Any
 
 from elmo_tf import config as config_lib
 from elmo_tf.annotated import reading_options
-from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.cli.arguments import add_command, positive, text_file
+from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.tasks import systems
 from elmo_tf.text import tokenizers
 
@@ -126,7 +126,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 def _text(arguments: argparse.Namespace) -> None:
     kind = systems.system_class(arguments.task)
     system = kind(kind.paper_recipe(), reading=reading_options.Reading(**_reading(arguments)))
-    with rereadable(arguments.data) as path:
+    with copied_if_pipe(arguments.data) as path:
         for sentence in system.sentences(system.read_unlabelled(path)):
             print(sentence)
 
@@ -143,7 +143,7 @@ def _predict(arguments: argparse.Namespace) -> None:
 
     system = trained.load_together(arguments.workdir, arguments.task, **_reading(arguments))
     tokenizer = getattr(arguments, "tokenizer", None)
-    with rereadable(arguments.path) as path:
+    with copied_if_pipe(arguments.path) as path:
         if tokenizer:
             sentences = [line for line in read_lines(str(path), tokenizer) if line.strip()]
             answers = system.predict(sentences, tokenizer)

@@ -79,7 +79,7 @@ def look(source: sources.Path | sources.Source, texts: Sequence[str], word: str)
     }
     try:
         softmax = model.softmax()
-    except InputError:  # the model has no softmax
+    except sources.NoSoftmaxError:
         return page
     return page | _surprisal(softmax, sentences, layers)
 

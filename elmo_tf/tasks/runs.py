@@ -17,10 +17,10 @@ import numpy as np
 
 from elmo_tf import config as config_lib
 from elmo_tf import sources
-from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, lock
+from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.model.cached_layers import CachedLayers
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.tasks import fitting, systems, trained
@@ -97,7 +97,7 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> _Data:
     """Returns the examples of the given files, with only a fraction of the training data."""
     data: _Data = {}
     for name, path in paths.items():
-        with contextlib.nullcontext() if path is None else rereadable(path) as file:
+        with contextlib.nullcontext() if path is None else copied_if_pipe(path) as file:
             items = [] if file is None else system.read(file)
         if name == "train":
             order = np.random.default_rng(0).permutation(len(items))

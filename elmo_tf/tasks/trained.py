@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 
 from elmo_tf import config as config_lib
-from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError, suggestion
 from elmo_tf.files import json_file, staging
+from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.published import fetching, models
 from elmo_tf.tasks.batching import Predictor
 from elmo_tf.tasks.system import Example, System
@@ -87,6 +87,8 @@ class Trained:
         if tokenizer not in tokenizers.TOKENIZERS or self.system.name not in RAW_TEXT:
             expected = f"one of {', '.join(tokenizers.TOKENIZERS)}, for {' or '.join(RAW_TEXT)}"
             raise InputError("tokenizer", expected, f"{tokenizer!r} for {self.system.name}")
+        if tokenized := [sentence for sentence in sentences if not isinstance(sentence, str)]:
+            raise InputError("sentences", "texts, which the tokenizer splits", repr(tokenized[0]))
         words = [tokenizers.words_of(sentence, tokenizer) for sentence in sentences]
         if empty := [sentence for sentence, tokens in zip(sentences, words, strict=True) if not tokens]:
             raise InputError("sentences", "texts with words", repr(empty[0]))
@@ -124,7 +126,7 @@ class Trained:
         Raises:
             InputError: naming the file, if it cannot be read.
         """
-        with rereadable(data) as file:
+        with copied_if_pipe(data) as file:
             examples = self.system.examples(self.system.read(file), training=False)
         check_labels(self.system, self.system.labels, examples, data)
         scores, metric = self._predictor.scores(examples), self.system.metric

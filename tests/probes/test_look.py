@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import elmo_tf
-from elmo_tf import cli
+from elmo_tf import cli, sources
 from elmo_tf.errors import InputError
 from elmo_tf.probes import look
 from elmo_tf.probes.look import MOST_SENTENCES
@@ -87,6 +87,15 @@ def test_a_model_without_its_softmax_makes_a_page_without_surprisal(savedmodel):
     page = look.look(savedmodel.path, TEXTS, "sat")
     assert "bits" not in page
     assert len(page["points"][0]) == 3
+
+
+def test_a_damaged_softmax_is_an_error(workdir, monkeypatch):
+    def damaged(source):
+        raise InputError(source.name, "damaged")
+
+    monkeypatch.setattr(sources.Workdir, "softmax", damaged)
+    with pytest.raises(InputError, match="damaged"):
+        look.look(workdir, TEXTS, "sat")
 
 
 def test_uses_are_found_in_upper_and_lower_case(savedmodel):
