@@ -79,7 +79,7 @@ class Paragraph:
         """The words as networks read them: a quotation mark is `"`, however it is written."""
         return [_QUOTES.get(word.text, word.text) for word in self.words]
 
-    def covering(self, answer: Answer) -> tuple[int, int] | None:
+    def token_span(self, answer: Answer) -> tuple[int, int] | None:
         """Returns the indices of the first and last words that overlap an answer; None if it is only white space."""
         first = bisect.bisect_right(self.words, answer.start, key=lambda word: word.end)
         last = bisect.bisect_left(self.words, answer.start + len(answer.text), key=lambda word: word.start) - 1

@@ -124,11 +124,16 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 
 def _text(arguments: argparse.Namespace) -> None:
+    from elmo_tf.tasks.token_vectors import encoded
+
     kind = systems.system_class(arguments.task)
     system = kind(kind.paper_recipe(), reading=reading_options.Reading(**_reading(arguments)))
     with copied_if_pipe(arguments.data) as path:
-        for sentence in system.sentences(system.read_unlabelled(path)):
-            print(sentence)
+        examples = system.read_unlabelled(path)
+    sentences = (encoded(tokens) for example in examples for tokens in system.texts(example))
+    # Each distinct sentence once, its tokens joined by spaces, in order of first occurrence.
+    for sentence in dict.fromkeys(b" ".join(tokens).decode() for tokens in sentences):
+        print(sentence)
 
 
 def _export(arguments: argparse.Namespace) -> None:

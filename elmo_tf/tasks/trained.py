@@ -27,7 +27,7 @@ from elmo_tf.text import tokenizers
 
 _log = logging.getLogger("elmo_tf")
 
-_MOST_SHOWN = 30  # characters of a label in a message
+_MAX_LABEL_CHARS = 30  # characters of a label in a message
 CONFIG, MODEL, SCORES = "config.json", "model.keras", "scores.json"
 
 
@@ -210,24 +210,25 @@ def load_together(workdirs: Sequence[str | os.PathLike], task: str | None = None
 
 
 def check_labels(system: System, trained_labels: Sequence[str], examples: Sequence[Example], source: Any) -> None:
-    """Logs the labels of examples that the training data lacks: they are never predicted.
+    """Warns about labels that are not in the training data and so are never predicted.
 
     Raises:
-        InputError: if it lacks all labels.
+        InputError: if the training data has none of the labels.
     """
     labels = set(system.labels_of(examples))
     unknown = labels - set(trained_labels)
     if unknown and system.predicts_labels and unknown >= labels - {"O"}:
-        here, there = (_some(sorted(names)) for names in (unknown, set(trained_labels) - {"O"}))
-        problem = f"none of its labels ({here}) is in the training data, which has {there}"
-        raise InputError(str(source), f"{problem}: is the label in another column, or is a file of another task?")
+        unknown_labels, known_labels = (_some(sorted(names)) for names in (unknown, set(trained_labels) - {"O"}))
+        problem = f"none of its labels ({unknown_labels}) is in the training data, which has {known_labels}"
+        raise InputError(str(source), f"{problem}: is the label in another column, or is this a file for another task?")
     if unknown:
         _log.warning("warning: labels of %s that the training data lacks: %s", source, ", ".join(sorted(unknown)))
 
 
 def _some(labels: Sequence[str]) -> str:
     """Returns the first labels for a message."""
-    shown = [repr(label if len(label) <= _MOST_SHOWN else f"{label[:_MOST_SHOWN]}...") for label in labels[:3]]
+    names = (name if len(name) <= _MAX_LABEL_CHARS else f"{name[:_MAX_LABEL_CHARS]}..." for name in labels[:3])
+    shown = list(map(repr, names))
     return ", ".join(shown + ["..."] * (len(labels) > 3)) or "none"
 
 
