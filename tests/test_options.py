@@ -49,7 +49,7 @@ def test_a_value_with_spaces_may_begin_like_an_option(capsys):
 
 def test_a_word_beside_punctuation_is_found_by_the_models_tokenizer(penn, tmp_path):
     (tmp_path / "text").write_text("the cat.\n\u201cbank\u201d of the river\n")
-    use, other = neighbors.search(penn, tmp_path / "text", "The noyau.", "noyau")
+    use, other = neighbors.search(elmo_tf.load(penn), tmp_path / "text", "The noyau.", "noyau")
     assert {tuple(use.sentence), tuple(other.sentence)} == {
         ("the", "cat", "."),
         ('"', "bank", '"', "of", "the", "river"),

@@ -36,9 +36,8 @@ def training_batches(
     batches = []
     for start in range(0, len(order), size):
         pool = order[start : start + size]
-        batches += [
-            pool[batch].tolist() for batch in text_batches(token_counts[pool].tolist(), _TRAINING_TOKENS, batch_size)
-        ]
+        by_length = text_batches(token_counts[pool].tolist(), _TRAINING_TOKENS, batch_size)
+        batches += [pool[batch].tolist() for batch in by_length]
     if count is not None:
         batches = _as_many(batches, count, lengths)
     return [batches[number] for number in random.permutation(len(batches))]

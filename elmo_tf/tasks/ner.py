@@ -70,7 +70,7 @@ class Task(Tagger):
 
         In a file of columns, they replace the tags. Any other sentence becomes lines of a token, a tab and a tag.
         """
-        if path is not None and not named_rows.has_objects(path) and columns.has_columns(path, self.reading):
+        if path is not None and not named_rows.has_named_values(path) and columns.has_columns(path, self.reading):
             yield from columns.with_tags(path, self.reading, [prediction["tags"] for prediction in predictions])
             return
         for prediction in predictions:

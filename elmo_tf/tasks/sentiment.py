@@ -83,7 +83,7 @@ class Task(Classifier):
         items = classes.read_trees(path)
         if labelled and self.recipe.network.classes == 2:
             items = [polar for tree in items if (polar := _polar(tree)) is not None]
-        return numbered_lines.require_some(items, path, "sentence with a class")
+        return numbered_lines.require_nonempty(items, path, "sentence with a class")
 
     def example_of(self, item: Sequence[str]) -> Classified:
         return Classified(checked_tokens(item))

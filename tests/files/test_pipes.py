@@ -33,7 +33,7 @@ def test_a_pipe_is_copied_so_that_it_can_be_read_twice(pipe, tmp_path):
         for _ in range(2):
             lines = list(numbered_lines.lines(copy))
             assert [line.text for line in lines] == ["a", "b"]
-        raise lines[1].wrong("c")
+        raise lines[1].error("c")
     with copied_if_pipe(tmp_path) as same:
         assert same == tmp_path
 
