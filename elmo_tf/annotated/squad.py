@@ -117,10 +117,10 @@ def question_of(
 def read_questions(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: bool = True) -> list[Question]:
     """Returns the questions of a file that have an answer, or are known to have none; all questions unless `labelled`.
 
-    The file is in SQuAD's format, or has rows with `question`, `context` and `answers`, an object of
-    two lists, `text` and `answer_start` (JSON lines or Parquet). A question has no answer if SQuAD's format says
-    `is_impossible`, or a row's lists are empty. An answer that is not at its `answer_start`, in characters, is left
-    out, and so is a question that has no other. A warning counts both; with `reading.strict`, they are errors.
+    The file is in SQuAD's format, or has rows with `question`, `context` and `answers`, an object of two lists, `text`
+    and `answer_start` (JSON lines or Parquet). A question has no answer if SQuAD's format says `is_impossible`, or a
+    row's lists are empty. An answer that is not at its `answer_start`, in characters, is left out, and so is a question
+    that has no other. A warning counts both; with `reading.strict`, they are errors.
     """
     questions, usable, num_misplaced = list(_questions(path, reading)), [], 0
     if not labelled:
@@ -159,7 +159,7 @@ def _questions(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
 def _rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
     """Yields the context of each question, the question, and where it is, for errors."""
     if named_rows.is_parquet(path) or _is_row(numbered_lines.first_line(path)):
-        yield from _named_rows(path)
+        yield from _questions_in_rows(path)
         return
     content = "\n".join(line.text for line in numbered_lines.lines(path))
     if not content.strip():
@@ -170,19 +170,16 @@ def _rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
                 yield paragraph.context, question, f"{path}, question {question.id}"
 
 
-def _named_rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
-    """Yields the same of a file whose rows have a question each."""
+def _questions_in_rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
+    """Like `_rows`, for a file with a question in each row."""
     for line, _ in named_rows.read(path):
         row = json_file.parse(line.text, _Row, line.location)
         lists = row.answers or _Answers([], [])
         if len(lists.text) != len(lists.answer_start):
             raise line.error("answers whose lists text and answer_start have the same length")
         answers = list(map(Answer, lists.text, lists.answer_start))
-        yield (
-            row.context,
-            _Question(row.question, row.id, answers, is_impossible=row.answers is not None),
-            line.location,
-        )
+        question = _Question(row.question, row.id, answers, is_impossible=row.answers is not None)
+        yield row.context, question, line.location
 
 
 def _is_row(text: str) -> bool:

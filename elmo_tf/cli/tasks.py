@@ -40,7 +40,10 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         export = add_command(actions, "export", _export, help_text)
         export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
         train.add_argument("--workdir", required=True, metavar="DIR", help="made if it does not exist")
-        help_text = "workdirs of `train`, or the name of a published system: english-ner; probabilities are averaged"
+        help_text = (
+            "a workdir of `train`, or the name of a published system: english-ner; `evaluate` and `predict` average "
+            "the probabilities of several"
+        )
         for action in (evaluate, predict, export):
             several = {"action": "extend", "nargs": "+", "metavar": "SOURCE", "help": help_text}
             action.add_argument("--model", "--workdir", dest="workdir", required=True, **several)

@@ -107,7 +107,7 @@ def _nearest(
 ) -> np.ndarray:
     """Returns for each test use the sense whose average training vector has the largest cosine with it.
 
-    If several senses are equally is_tied, as for a form without context, the most frequent is taken. `layers` are the
+    If several senses are equally near, as for a form without context, the most frequent is taken. `layers` are the
     vectors in training and test, float32 `(uses, dim)`; `lemmas` are those of the test uses; `senses` are each lemma's
     senses in training, or else its first in the dictionary.
     """

@@ -200,7 +200,7 @@ class Tagger(System):
         """Returns the tags of a labeled example, which the network learns."""
 
     def transition_scores(self) -> list[tf.Tensor]:
-        """Returns 0 for allowed and -inf for other labels at the begin, transitions and labels at the end; float64."""
+        """Returns begin, transitions and end for `viterbi`: 0 if the tag scheme allows them, else -inf."""
         return [tf.constant(np.where(may, 0.0, -np.inf)) for may in tag_schemes.allowed(self.labels)]
 
     def labels_of(self, examples: Sequence[Example]) -> list[str]:

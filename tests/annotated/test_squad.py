@@ -165,6 +165,6 @@ def test_a_question_that_lacks_something_is_named(tmp_path):
         ),
     ],
 )
-def test_a_line_without_paragraph_or_question_is_refused(tmp_path, line, message):
+def test_a_line_without_context_or_question_is_refused(tmp_path, line, message):
     path = write(tmp_path, json.dumps({"context": "a", "question": "b"}) + f"\n{line}\n")
     assert_refused(functools.partial(squad.read_questions, labelled=False), path, message, line=2)

@@ -25,9 +25,9 @@ class _ScannedLSTM(keras.layers.Layer):
     def _dropout_mask(self, inputs: tf.Tensor, training: bool) -> tf.Tensor:
         """Returns the mask of all steps, float `(batch, units)`; ones without dropout."""
         ones = tf.ones((tf.shape(inputs)[0], self.units), inputs.dtype)
-        return (
-            keras.random.dropout(ones, self.dropout_rate, seed=self._seeds) if training and self.dropout_rate else ones
-        )
+        if training and self.dropout_rate:
+            return keras.random.dropout(ones, self.dropout_rate, seed=self._seeds)
+        return ones
 
     def _scan(
         self, step: Callable[..., States], projected: tf.Tensor, states: States, mask: tf.Tensor | None
