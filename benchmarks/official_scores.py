@@ -59,7 +59,8 @@ def srl(folder: pathlib.Path) -> dict:
 def squad(folder: pathlib.Path) -> dict:
     """Returns exact match and F1 of answers."""
     entries = json.loads((folder / "squad.json").read_bytes())
-    return squad_eval.score({one["id"]: one["answers"] for one in entries["gold"]}, entries["predicted"])
+    predicted = [entries["predicted"].get(question["id"], "") for question in entries["gold"]]
+    return squad_eval.score([question["answers"] for question in entries["gold"]], predicted)
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ class ELMo(Tracked, keras.layers.Layer):
         def build_parts():
             bilm = sources.network(source, trainable_bilm)
             num_layers = bilm.config.lstm.num_layers + 1
-            parameters = None if isinstance(mix, str) and mix == "learned" else parse_mix(mix, num_layers)
+            parameters = None if self.mix == "learned" else parse_mix(self.mix, num_layers)
             mixes = [
                 ScalarMix(num_layers, parameters, penalty, layer_norm, gamma, name=f"mix_{n}") for n in range(num_mixes)
             ]

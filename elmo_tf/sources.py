@@ -43,6 +43,10 @@ _EXPECTED = (
 )
 
 
+class NoSoftmaxError(InputError):
+    """The model has no softmax."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Source(abc.ABC):
     """A model on disk.
@@ -109,8 +113,8 @@ class Source(abc.ABC):
         return PackedBiLM.from_weights(self.config, self.weights(), self.precision)
 
     def softmax(self) -> Softmax:
-        """Returns the softmax and its words; `InputError` if the source has none."""
-        raise InputError(self.name, "this model has no softmax; use a workdir, or an export made with --softmax")
+        """Returns the softmax and its words; `NoSoftmaxError` if the source has none."""
+        raise NoSoftmaxError(self.name, "this model has no softmax; use a workdir, or an export made with --softmax")
 
 
 @dataclasses.dataclass(frozen=True)

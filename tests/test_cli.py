@@ -140,12 +140,12 @@ WRONG = [
         r"(--model|englis): no model at this path or of this name; did you mean english\? \(expected a folder",
     ),
     ("import w --workdir new/w", "w: a folder; give its files by --options and --weights$"),
-    ("import small", "NAME: it goes with --output, --workdir or both; given: none of them$"),
-    ("import small --vocab a --workdir new/w", "NAME: it goes with --output, .*; given: --vocab, --workdir$"),
-    ("import --weights text.txt --output new/model", "--weights: it goes with --options, .*; given: --output$"),
+    ("import small", "NAME: requires --output, --workdir or both; found: none of them$"),
+    ("import small --vocab a --workdir new/w", "NAME: requires --output, .*; found: --vocab, --workdir$"),
+    ("import --weights text.txt --output new/model", "--weights: requires --options, .*; found: --output$"),
     (
         "import --checkpoint a --options b --vocab c --output new/model --workdir new/w",
-        "--checkpoint: it goes with --options, --vocab and --workdir; given: .* --output, --workdir$",
+        "--checkpoint: requires --options, --vocab and --workdir; found: .* --output, --workdir$",
     ),
     (
         "import small --workdir new/w --gamma 2",

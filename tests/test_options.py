@@ -31,8 +31,8 @@ def penn(workdir, tmp_path):
         ("import english --zzz", "unrecognized arguments: --zzz"),
         ("neighbors --word --savedmode", "unrecognized arguments: --savedmode"),
         ("neighbors --sentence --no-such=1", "unrecognized arguments: --no-such"),
-        ("preprocess --inptu text", "unrecognized arguments: --inptu text"),
-        ("embed --modle english", "unrecognized arguments: --modle english"),
+        ("preprocess --inptu text", "unrecognized arguments: --inptu text; did you mean --input?"),
+        ("embed --modle english", "unrecognized arguments: --modle english; did you mean --model?"),
     ],
 )
 def test_an_unknown_option_is_named_before_a_missing_one(command, message, capsys):
@@ -49,7 +49,7 @@ def test_a_value_with_spaces_may_begin_like_an_option(capsys):
 
 def test_a_word_beside_punctuation_is_found_by_the_models_tokenizer(penn, tmp_path):
     (tmp_path / "text").write_text("the cat.\n\u201cbank\u201d of the river\n")
-    use, other = neighbors.search(penn, tmp_path / "text", "The noyau.", "noyau")
+    use, other = neighbors.search(elmo_tf.load(penn), tmp_path / "text", "The noyau.", "noyau")
     assert {tuple(use.sentence), tuple(other.sentence)} == {
         ("the", "cat", "."),
         ('"', "bank", '"', "of", "the", "river"),

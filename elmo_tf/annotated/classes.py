@@ -36,18 +36,18 @@ def read_classes(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: 
         tokens = reading.split(text) if isinstance(text, str) else []
         label = named_rows.label(line, row, _LABEL, reading.labels) if labelled else None
         if labelled and (label is None or not tokens):
-            raise line.wrong("a label, a tab and a sentence")
+            raise line.error("a label, a tab and a sentence")
         if tokens:
             sentences.append(Classified(tokens, label))
-    return numbered_lines.require_some(sentences, path, "sentence")
+    return numbered_lines.require_nonempty(sentences, path, "sentence")
 
 
 def _rows(path: str | os.PathLike, labelled: bool) -> Iterator[tuple[Line, dict[str, Any]]]:
     """Yields each line with its label and its sentence by name."""
-    if named_rows.has_objects(path) or named_rows.has_header(path, [_SENTENCE, (*_LABEL, "index")]):
+    if named_rows.has_named_values(path) or named_rows.has_header(path, [_SENTENCE, (*_LABEL, "index")]):
         yield from named_rows.read(path)
         return
-    for line in numbered_lines.filled_lines(path):
+    for line in numbered_lines.nonblank_lines(path):
         label, _, sentence = line.text.partition("\t") if labelled else line.text.rpartition("\t")
         yield line, {"label": label, "sentence": sentence}
 
@@ -72,12 +72,14 @@ def has_trees(path: str | os.PathLike) -> bool:
 
 def read_trees(path: str | os.PathLike) -> list[Tree]:
     """Returns the trees of a file with a tree per line, such as `(3 (2 It) (4 works))`."""
-    return numbered_lines.require_some([_read_tree(line) for line in numbered_lines.filled_lines(path)], path, "tree")
+    return numbered_lines.require_nonempty(
+        [_read_tree(line) for line in numbered_lines.nonblank_lines(path)], path, "tree"
+    )
 
 
 def _read_tree(line: Line) -> Tree:
     """Returns a line's tree: a bracket, a class, and a token or trees."""
-    wrong = line.wrong("a tree such as (3 (2 It) (4 works))")
+    wrong = line.error("a tree such as (3 (2 It) (4 works))")
     phrases: list[Classified] = []
     tokens: list[str] = []
     unclosed: list[tuple[str, int]] = []  # the class of each open bracket, and the number of tokens before it
@@ -88,7 +90,7 @@ def _read_tree(line: Line) -> Tree:
         elif not unclosed or part[0] == "(":
             raise wrong
         elif token:
-            tokens.append(numbered_lines.word(token))
+            tokens.append(numbered_lines.normalize_form(token))
         else:
             label, start = unclosed.pop()
             phrases.append(Classified(tokens[start:], label))

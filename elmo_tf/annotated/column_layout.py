@@ -12,7 +12,7 @@ from elmo_tf.annotated.reading_options import Column, Reading
 from elmo_tf.errors import InputError
 
 DOCUMENT = "-DOCSTART-"
-_JUDGED = 200  # sentences from which the columns are detected
+_INSPECTED = 200  # sentences from which the columns are detected
 _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")  # of a token's language, as in WikiANN
 _INDEX = re.compile(r"\d+([-.]\d+)?")  # of a word, a multiword token (3-4) or an empty node (3.1)
 _TOKEN_NAMES = ("token", "tokens", "word", "words", "form")
@@ -38,7 +38,7 @@ class Layout:
     header: int = 0  # the number of the header's line; 0 without one
 
     def is_row(self, row: Row) -> bool:
-        """Whether a line that begins with `#` has a token, and is not a comment."""
+        """Whether a line that starts with `#` is a token row rather than a comment."""
         is_wide = len(row.fields) == self.width and not self.is_indexed
         return is_wide and (self.tag is None or tag_schemes.is_tag(row.fields[self.tag]))
 
@@ -55,7 +55,7 @@ def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Read
         InputError: naming the file, if several columns could have the tags or the tokens, or a name is not in the
             header.
     """
-    blocks = blocks[:_JUDGED]
+    blocks = blocks[:_INSPECTED]
     header = blocks[0][0] if blocks else None
     if header and (isinstance(reading.token_column, str) or isinstance(reading.tag_column, str) or is_header(header)):
         blocks = list(filter(None, [blocks[0][1:], *blocks[1:]]))
@@ -63,21 +63,23 @@ def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Read
         header = None
     rows = [row for block in blocks for row in block]
     width = max((n for row in rows for n, field in enumerate(row.fields, 1) if field), default=0)
-    if width == 1:
-        return Layout(tag=None, width=1, prefix=_prefix(rows, 0))
+    header_number = header.line.number if header else 0
     names = [] if header is None else header.fields
-    given = {name: _index(path, getattr(reading, f"{name}_column"), names) for name in ("token", "tag")}
-    for name, column in given.items():
+    if width == 1:
+        _index(path, reading.token_column, names)
+        return Layout(tag=None, width=1, prefix=_prefix(rows, 0), header=header_number)
+    chosen_columns = {name: _index(path, getattr(reading, f"{name}_column"), names) for name in ("token", "tag")}
+    for name, column in chosen_columns.items():
         if column is not None and not -width <= column < width:
             problem = f"no column {column} for --{name}-column: the lines have {width}, counted from 0"
             raise InputError(str(path), problem)
     is_indexed = has_indices(blocks)
     first = int(is_indexed)
-    tag = _tag_column(path, rows, width, first) if given["tag"] is None else given["tag"]
-    token = given["token"]
+    tag = _tag_column(path, rows, width, first) if chosen_columns["tag"] is None else chosen_columns["tag"]
+    token = chosen_columns["token"]
     if token is None:
         token = first if tag != first else _token_column(path, rows, width, first)
-    return Layout(token, tag, is_indexed, width, _prefix(rows, token), header.line.number if header else 0)
+    return Layout(token, tag, is_indexed, width, _prefix(rows, token), header_number)
 
 
 def is_header(row: Row) -> bool:
@@ -115,7 +117,7 @@ def _tag_column(path: str | os.PathLike, rows: list[Row], width: int, first: int
         column: sum(len(row.fields) > column and tag_schemes.is_tag(row.fields[column]) for row in rows)
         for column in range(first, width)
     }
-    # If no column has a tag on every line, the fullest is taken, and reading it names the line without a tag.
+    # If no column is complete, take the one with the most tags; the reader then reports the line without one.
     candidates = [column for column, count in counts.items() if count == max(counts.values()) > len(rows) / 2]
     if first and candidates:
         return candidates[0]  # GermEval's nested entities follow

@@ -16,7 +16,7 @@ from elmo_tf.annotated.column_layout import DOCUMENT, Layout, Row, fields_of
 from elmo_tf.annotated.numbered_lines import Line, OddLines
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 
-_TAG = re.compile(r"O|[BILUESMW]-[^\W\d].*")  # not the last word of "We drove along I-95"
+_TAG = re.compile(r"O|[BILUESMW]-[^\W\d].*")  # a letter must follow the hyphen, so `I-95` is not a tag
 _TOKENS, _TAGS = ("tokens", "words"), ("ner_tags", "tags", "labels")
 
 _Sentence = list[tuple[Line, str, str]]  # each token's line, form and tag, "" without tags
@@ -48,7 +48,7 @@ def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: 
     `reading.tokenizer` splits.
     """
     odd = OddLines(path, reading.strict)
-    if named_rows.has_objects(path):
+    if named_rows.has_named_values(path):
         sentences = [_of_row(line, row, reading, labelled, odd) for line, row in named_rows.read(path)]
     elif labelled or has_columns(path, reading):
         layout, blocks = _rows(path, reading, odd)
@@ -57,12 +57,12 @@ def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: 
         tags = "no tags" if layout.tag is None else f"tags in column {layout.tag % max(layout.width, 1)}"
         _log.info("%s: tokens in column %d, %s (counted from 0)", path, layout.token, tags)
     else:
-        lines = numbered_lines.filled_lines(path)
+        lines = numbered_lines.nonblank_lines(path)
         sentences = [[(line, token, "") for token in reading.split(line.text)] for line in lines]
     odd.report()
     sentences = list(filter(None, sentences))
     tagged = _in_iob2(sentences) if labelled else [Tagged([form for _, form, _ in rows]) for rows in sentences]
-    return numbered_lines.require_some(tagged, path, "sentence")
+    return numbered_lines.require_nonempty(tagged, path, "sentence")
 
 
 def _in_iob2(sentences: list[_Sentence]) -> list[Tagged]:
@@ -73,7 +73,7 @@ def _in_iob2(sentences: list[_Sentence]) -> list[Tagged]:
         tags = [tag for _, _, tag in sentence]
         if bioul and (position := tag_schemes.misplaced(tags, bioul)) is not None:
             line, token, tag = sentence[position]
-            raise line.wrong("tags in an order that BIOUL allows", f"{token} {tag}")
+            raise line.error("tags in an order that BIOUL allows", f"{token} {tag}")
         labels = tag_schemes.as_iob2(tags) if bioul else tag_schemes.spans_to_iob2(tag_schemes.spans(tags), len(tags))
         tagged.append(Tagged([token for _, token, _ in sentence], labels))
     return tagged
@@ -82,25 +82,25 @@ def _in_iob2(sentences: list[_Sentence]) -> list[Tagged]:
 def _of_row(line: Line, row: dict[str, Any], reading: Reading, labelled: bool, odd: OddLines) -> _Sentence:
     """Returns the sentence of a row of lists, without empty tokens."""
     tokens = named_rows.value(row, _TOKENS)
-    if not _are(tokens, str):
-        raise line.wrong("tokens, a list of strings")
+    if not _is_list_of(tokens, str):
+        raise line.error("tokens, a list of strings")
     tags = [""] * len(tokens)
     if labelled:
         names = (reading.tag_column,) if isinstance(reading.tag_column, str) else _TAGS
         tags = named_rows.value(row, names)
-        if not (_are(tags, str) or _are(tags, int)) or len(tags) != len(tokens):
-            raise line.wrong(f"{_TAGS[0]}, a list of {len(tokens)} tags", str(tags))
+        if not (_is_list_of(tags, str) or _is_list_of(tags, int)) or len(tags) != len(tokens):
+            raise line.error(f"{_TAGS[0]}, a list of {len(tokens)} tags", str(tags))
         tags = [named_rows.named_label(line, tag, reading.labels) if isinstance(tag, int) else tag for tag in tags]
         if wrong := [tag for tag in tags if not tag_schemes.is_tag(tag)]:
             hint = "; --labels names the tags that are numbers" if wrong[0].isdecimal() else ""
-            raise line.wrong(f"tags O, B-... or I-...{hint}", wrong[0])
-    sentence = [(line, numbered_lines.word(token), tag) for token, tag in zip(tokens, tags, strict=True)]
+            raise line.error(f"tags O, B-... or I-...{hint}", wrong[0])
+    sentence = [(line, numbered_lines.normalize_form(token), tag) for token, tag in zip(tokens, tags, strict=True)]
     if not all(form for _, form, _ in sentence):
         odd.add(line.number, "an empty token")
     return [token for token in sentence if token[1]]
 
 
-def _are(values: Any, kind: type) -> bool:
+def _is_list_of(values: Any, kind: type) -> bool:
     return isinstance(values, list) and all(isinstance(value, kind) and not isinstance(value, bool) for value in values)
 
 
@@ -116,18 +116,17 @@ def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
       any but the first), or the column that `reading` chooses. If the first sentence has a single line, this holds for
       all lines of the file.
     """
-    numbered_lines.require_file(path)
     blocks = [[row for row in rows if not row.line.text.startswith("#")] for rows in _blocks(path)]
     blocks = list(filter(None, blocks))
     first = blocks[0] if blocks else []
     if len(first) > 1 and all(len(row.line.text.split()) == 1 for row in first):
         return True
-    judged = [first] if len(first) > 1 else blocks
-    rows = list(itertools.chain(*judged))
+    inspected = [first] if len(first) > 1 else blocks
+    rows = list(itertools.chain(*inspected))
     if len(rows) < 2:
         return False
     named = {column for column in (reading.token_column, reading.tag_column) if isinstance(column, str)}
-    if column_layout.has_indices(judged) or named & set(rows[0].fields):
+    if column_layout.has_indices(inspected) or named & set(rows[0].fields):
         return True
     lines = [row.line.text.rstrip("\t") for row in rows]
     return _are_columns(lines[1:] if column_layout.is_header(rows[0]) else lines, reading)
@@ -185,14 +184,14 @@ def _rows(path: str | os.PathLike, reading: Reading, odd: OddLines) -> tuple[Lay
     sentences = []
     for rows, start in zip(blocks, starts, strict=True):
         of_tokens = [row for row in rows[:start] if layout.is_row(row)] + rows[start:]
-        sentences.append([kept for row in of_tokens if (kept := _kept(row, layout, odd))])
+        sentences.append([cleaned for row in of_tokens if (cleaned := _cleaned(row, layout, odd))])
     return layout, list(filter(None, sentences))
 
 
-def _kept(row: Row, layout: Layout, odd: OddLines) -> Row | None:
+def _cleaned(row: Row, layout: Layout, odd: OddLines) -> Row | None:
     """Returns a row without empty columns at its end; None for a header, and for a row without a token."""
     line, fields = row
-    # A first column that is no number has a multiword token, whose words follow, or an empty node.
+    # A non-numeric index is a multiword token (its words follow) or an empty node.
     if line.number == layout.header or (layout.is_indexed and not fields[0].isdecimal()):
         return None
     if len(fields) > layout.width and not any(fields[layout.width :]):
@@ -209,9 +208,9 @@ def _token_and_tag(row: Row, layout: Layout) -> tuple[str, str]:
     fields, columns = row.fields, range(-len(row.fields), len(row.fields))
     token = ""
     if layout.token in columns:
-        token = numbered_lines.word(fields[layout.token].removeprefix(layout.prefix))
+        token = numbered_lines.normalize_form(fields[layout.token].removeprefix(layout.prefix))
     if layout.tag is None:
         return token, ""
     if len(fields) < 2 or layout.tag not in columns or not tag_schemes.is_tag(fields[layout.tag]):
-        raise row.line.wrong("a token and a tag, O, B-... or I-...")
+        raise row.line.error("a token and a tag, O, B-... or I-...")
     return token, fields[layout.tag]

@@ -24,12 +24,12 @@ def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
             if line.text.startswith("#"):
                 continue
             if len(fields) != _NUM_COLUMNS:
-                raise line.wrong(f"{_NUM_COLUMNS} columns of CoNLL-U")
+                raise line.error(f"{_NUM_COLUMNS} columns of CoNLL-U")
             if not fields[0].isdecimal():
                 continue
             if (tag := fields[_COLUMN_OF[column]]) in ("", "_"):
-                raise line.wrong(f"a tag in the column {column}")
-            if not (token := numbered_lines.word(fields[1])):
+                raise line.error(f"a tag in the column {column}")
+            if not (token := numbered_lines.normalize_form(fields[1])):
                 odd.add(line.number, "a form that is only white space")
                 continue
             tokens.append(token)
@@ -37,4 +37,4 @@ def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
         if tokens:
             sentences.append(Tagged(tokens, labels))
     odd.report()
-    return numbered_lines.require_some(sentences, path, "sentence")
+    return numbered_lines.require_nonempty(sentences, path, "sentence")

@@ -78,17 +78,16 @@ def read_documents(path: str | os.PathLike, labelled: bool = True, tokenizer: st
     Unless `labelled`, clusters are optional, an object may have `text` instead of `sentences`, and a file in neither
     format is a document of running text. `tokenizer` splits text.
     """
-    numbered_lines.require_file(path)
-    texts = (line.text for line in numbered_lines.filled_lines(path))
+    texts = (line.text for line in numbered_lines.nonblank_lines(path))
     first = next((text for text in texts if not text.startswith("# ")), "")
     if first.lstrip().startswith("{"):
-        documents = [_of_json(line, labelled, tokenizer) for line in numbered_lines.filled_lines(path)]
+        documents = [_of_json(line, labelled, tokenizer) for line in numbered_lines.nonblank_lines(path)]
     elif labelled or first.startswith("#begin document"):
         documents = [document for document in _of_columns(path) if document.sentences]
     else:
         document = document_of_text("\n".join(line.text for line in numbered_lines.lines(path)), tokenizer=tokenizer)
         documents = [document] if document.sentences else []
-    return numbered_lines.require_some(documents, path, "document with words")
+    return numbered_lines.require_nonempty(documents, path, "document with words")
 
 
 def document_of_text(text: str, key: str = "", tokenizer: str = "penn") -> Document:
@@ -116,8 +115,8 @@ def _of_columns(path: str | os.PathLike) -> Iterator[Document]:
         elif not text.startswith("# ") and (not text.startswith("#") or len(text.split()) > _WORD + 1):
             fields = text.split("\t") if "\t" in text else numbered_lines.split(text)
             if len(fields) < _WORD + 2 or not document:
-                raise line.wrong(f"{_WORD + 2} columns or more, after a line #begin document")
-            document.sentences[-1].append(numbered_lines.word(fields[_WORD]) or _EMPTY_WORD)
+                raise line.error(f"{_WORD + 2} columns or more, after a line #begin document")
+            document.sentences[-1].append(numbered_lines.normalize_form(fields[_WORD]) or _EMPTY_WORD)
             speaker = fields[_SPEAKER] if len(fields) >= _COLUMNS else ""
             document.speakers[-1].append("" if speaker in _NOTHING else speaker)
             columns.append((line, fields[-1]))
@@ -139,7 +138,7 @@ def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
         if column in _NOTHING:
             continue
         if not _BRACKETS.fullmatch(column):
-            raise line.wrong("mentions such as (1, 1), (1) or -", column)
+            raise line.error("mentions such as (1, 1), (1) or -", column)
         for opened, closes, closed in _BRACKET.findall(column):
             cluster = opened or closed
             if opened:
@@ -158,17 +157,17 @@ def _of_json(line: Line, labelled: bool, tokenizer: str) -> Document:
     row = json_file.parse(line.text, _LabelledRow if labelled else _Row, line.location)
     if row.sentences is None:
         if row.text is None:
-            raise line.wrong("sentences or text")
+            raise line.error("sentences or text")
         document = document_of_text(row.text, row.doc_key or "", tokenizer)
         if not document.sentences:
-            raise line.wrong("words in text", row.text)
+            raise line.error("words in text", row.text)
         return document
     lengths = [len(sentence) for sentence in row.sentences]
     if not sum(lengths):
         raise InputError(line.location, "its sentences have no words")
     speakers = row.speakers or []
     if speakers and [len(names) for names in speakers] != lengths:
-        raise line.wrong("speakers, a name for each word", str(speakers))
+        raise line.error("speakers, a name for each word", str(speakers))
     speakers = [["" if name == "-" else name for name in names] for names in speakers if names]
     clusters = row.clusters if isinstance(row, _LabelledRow) else []
     for first, last in (mention for cluster in clusters for mention in cluster):
@@ -177,7 +176,11 @@ def _of_json(line: Line, labelled: bool, tokenizer: str) -> Document:
             raise InputError(line.location, problem)
     return Document(
         row.doc_key or "",
-        [[numbered_lines.word(form) or _EMPTY_WORD for form in sentence] for sentence in row.sentences if sentence],
+        [
+            [numbered_lines.normalize_form(form) or _EMPTY_WORD for form in sentence]
+            for sentence in row.sentences
+            if sentence
+        ],
         [[(first, last + 1) for first, last in cluster] for cluster in clusters if cluster],
         speakers if any(map(any, speakers)) else [],
     )

@@ -66,9 +66,8 @@ def read_frames(path: str | os.PathLike, labelled: bool = True) -> list[list[Fra
 
     Unless `labelled`, frames have no roles; `tags` and what follows `|||` are optional.
     """
-    numbered_lines.require_file(path)
     sentences = list(filter(None, _sentences(path, labelled)))
-    return numbered_lines.require_some(sentences, path, "predicate with its roles" if labelled else "predicate")
+    return numbered_lines.require_nonempty(sentences, path, "predicate with its roles" if labelled else "predicate")
 
 
 def checked_frame(
@@ -88,7 +87,7 @@ def checked_frame(
 
 
 def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]:
-    lines = numbered_lines.filled_lines(path)
+    lines = numbered_lines.nonblank_lines(path)
     first = next(lines, None)
     if first is None:
         return
@@ -104,16 +103,19 @@ def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]
         for sentence in _frames_of_columns(path):
             yield sentence if labelled else [dataclasses.replace(frame, tags=None) for frame in sentence]
     else:
-        raise first.wrong(f"JSON objects, index words {_BETWEEN} tags, or the columns of CoNLL-2005 or CoNLL-2012")
+        raise first.error(f"JSON objects, index words {_BETWEEN} tags, or the columns of CoNLL-2005 or CoNLL-2012")
 
 
 def _frame_of_text(line: Line, labelled: bool) -> Frame:
     *fields, tags = [numbered_lines.split(part) for part in _SEPARATOR.split(line.text)]
     if len(fields) != 1 or len(fields[0]) < 2 or not fields[0][0].isdecimal() or (labelled and not tags):
-        raise line.wrong(f"the predicate's index, words, {_BETWEEN} and tags")
+        raise line.error(f"the predicate's index, words, {_BETWEEN} and tags")
     index, *forms = fields[0]
     return checked_frame(
-        [numbered_lines.word(form) or form for form in forms], int(index), tags if labelled else None, line.wrong
+        [numbered_lines.normalize_form(form) or form for form in forms],
+        int(index),
+        tags if labelled else None,
+        line.error,
     )
 
 
@@ -121,9 +123,9 @@ def _frames_of_json(line: Line, labelled: bool) -> list[Frame]:
     row = json_file.parse(line.text, _Row, line.location)
     frames = [row] if row.frames is None else row.frames
     if labelled and any(frame.tags is None for frame in frames):
-        raise line.wrong("tags with each pred")
-    tokens = [numbered_lines.word(form) or form for form in row.words]
-    return [checked_frame(tokens, frame.pred, frame.tags if labelled else None, line.wrong) for frame in frames]
+        raise line.error("tags with each pred")
+    tokens = [numbered_lines.normalize_form(form) or form for form in row.words]
+    return [checked_frame(tokens, frame.pred, frame.tags if labelled else None, line.error) for frame in frames]
 
 
 def _frames_of_columns(path: str | os.PathLike) -> Iterator[list[Frame]]:
@@ -133,10 +135,10 @@ def _frames_of_columns(path: str | os.PathLike) -> Iterator[list[Frame]]:
         rows = [(line, numbered_lines.split(line.text)) for line in block if not line.text.startswith((_BEGIN, _END))]
         for line, fields in rows:
             if len(fields) != len(rows[0][1]):
-                raise line.wrong(f"{len(rows[0][1])} columns, as in the sentence's first line")
+                raise line.error(f"{len(rows[0][1])} columns, as in the sentence's first line")
         if rows:
             word, columns = _columns_2012(rows) if is_2012 else _columns_2005(rows)
-            tokens = [numbered_lines.word(fields[word]) or fields[word] for _, fields in rows]
+            tokens = [numbered_lines.normalize_form(fields[word]) or fields[word] for _, fields in rows]
             yield [Frame(tokens, *_roles(rows, column)) for column in columns]
 
 
@@ -144,7 +146,7 @@ def _columns_2012(rows: _Rows) -> tuple[int, range]:
     """Returns the column of the words, and the columns of arguments, one for each predicate."""
     line, first = rows[0]
     if len(first) < _ARGUMENTS_2012 + _AFTER_2012:
-        raise line.wrong(f"{_ARGUMENTS_2012 + _AFTER_2012} columns or more")
+        raise line.error(f"{_ARGUMENTS_2012 + _AFTER_2012} columns or more")
     return _WORD_2012, range(_ARGUMENTS_2012, len(first) - _AFTER_2012)
 
 
@@ -156,7 +158,7 @@ def _columns_2005(rows: _Rows) -> tuple[int, range]:
         target -= 1
     predicates = sum(fields[target] != _NOTHING for _, fields in rows)
     if not target or predicates != len(first) - target - 1:
-        raise line.wrong(
+        raise line.error(
             "words, a column of predicates (- where there is none) and for each a column of arguments with (V*)"
         )
     return 0, range(target + 1, len(first))
@@ -169,7 +171,7 @@ def _roles(rows: _Rows, column: int) -> tuple[int, list[str]]:
     for index, (line, fields) in enumerate(rows):
         cell = _CELL.fullmatch(fields[column])
         if not cell:
-            raise line.wrong("arguments such as (A0*, *, *) or (A0*)", fields[column])
+            raise line.error("arguments such as (A0*, *, *) or (A0*)", fields[column])
         label, ends = cell.groups()
         if (label and opened) or (ends and not label and not opened):
             problem = "begins inside another" if label else "ends that has not begun"

@@ -15,8 +15,8 @@ from elmo_tf.files import json_file
 Record = tuple[Line, dict[str, Any]]
 
 
-def has_objects(path: str | os.PathLike) -> bool:
-    """Whether a file is Parquet, or its first line is a JSON object."""
+def has_named_values(path: str | os.PathLike) -> bool:
+    """Whether rows carry their field names: Parquet or JSON lines."""
     return is_parquet(path) or numbered_lines.first_line(path).lstrip().startswith("{")
 
 
@@ -31,7 +31,7 @@ def read(path: str | os.PathLike) -> Iterator[Record]:
     if is_parquet(path):
         yield from _of_parquet(path)
         return
-    lines = numbered_lines.filled_lines(path)
+    lines = numbered_lines.nonblank_lines(path)
     first = next(lines, None)
     if first is None:
         return
@@ -59,7 +59,7 @@ def label(
     """
     stored = value(row, names)
     if isinstance(stored, bool) or not isinstance(stored, (str, int, float, type(None))):
-        raise line.wrong(f"a label in {names[0]}", str(stored))
+        raise line.error(f"a label in {names[0]}", str(stored))
     if isinstance(stored, float):
         stored = int(stored) if stored.is_integer() else str(stored)
     text = "" if stored is None else str(stored).strip()

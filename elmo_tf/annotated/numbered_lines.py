@@ -1,7 +1,6 @@
 """The lines and words of an annotated file, plain or compressed, and errors and warnings that name a line."""
 
 import bz2
-import contextlib
 import gzip
 import itertools
 import logging
@@ -9,8 +8,6 @@ import lzma
 import os
 import pathlib
 import re
-import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -18,12 +15,12 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 from elmo_tf.errors import InputError, not_utf8, unreadable
 
-_MOST_SHOWN = 60  # characters of a wrong line in a message
-_MOST_NAMED = 3  # odd lines in a warning
+_MAX_QUOTED = 60  # characters of a wrong line in a message
+_MAX_REPORTED = 3  # odd lines in a warning
 _MARK = "\ufeff"  # the byte order mark with which some editors begin a file; joined files have it inside
 _UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError)
 _Items = TypeVar("_Items", list, dict)
-_SPACE = re.compile(r"[ \t\n\v\f\r]+")  # as bytes.split and tf.strings.split: a no-break space belongs to its word
+_RUN = re.compile(r"[^ \t\n\v\f\r]+")  # ASCII white space only, like `bytes.split`; a no-break space does not split
 # How treebanks write brackets of the text.
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
@@ -42,15 +39,15 @@ class Line(NamedTuple):
         """The file and the number of the line, as errors name it."""
         return f"{self.path}, line {self.number}"
 
-    def wrong(self, expected: str, value: str | None = None) -> InputError:
+    def error(self, expected: str, value: str | None = None) -> InputError:
         """Returns the error about this line. It quotes `value`, by default the line, shortened if it is long."""
         value = self.text if value is None else value
-        quoted = repr(value if len(value) <= _MOST_SHOWN else f"{value[:_MOST_SHOWN]}...")
+        quoted = repr(value if len(value) <= _MAX_QUOTED else f"{value[:_MAX_QUOTED]}...")
         return InputError(self.location, expected, quoted)
 
 
 class OddLines:
-    """Lines of a file that its reader leaves out or mends: it adds each, and reports them at the end in one warning.
+    """Collects the irregular lines of a file and logs them as one warning.
 
     Args:
         path: the file.
@@ -63,7 +60,7 @@ class OddLines:
         self._first: list[str] = []
 
     def add(self, number: int, problem: str, action: str = "left out") -> None:
-        """Notes a line by its number, what is wrong with it, and what the reader does about it.
+        """Records a line by its number, what is wrong with it, and what the reader does about it.
 
         Raises:
             InputError: naming the line, if odd lines are errors.
@@ -71,19 +68,19 @@ class OddLines:
         if self._strict:
             raise InputError(f"{self._path}, line {number}", f"{problem}; without --strict it is {action}")
         self._count += 1
-        if self._count <= _MOST_NAMED:
+        if self._count <= _MAX_REPORTED:
             self._first.append(f"line {number} ({problem}: {action})")
 
     def report(self) -> None:
         """Logs how many there were and the first ones, if there were any."""
         if self._count:
-            more = ", ..." if self._count > _MOST_NAMED else ""
+            more = ", ..." if self._count > _MAX_REPORTED else ""
             what = "odd line" if self._count == 1 else "odd lines"
             _log.warning("warning: %s: %d %s: %s%s", self._path, self._count, what, ", ".join(self._first), more)
 
 
 def lines(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[Line]:
-    """Yields the lines of a file; a byte order mark at the beginning of a line is dropped, and noted in `odd`.
+    """Yields the lines of a file; a byte order mark at the beginning of a line is dropped, and recorded in `odd`.
 
     Raises:
         InputError: if the file cannot be read or is not UTF-8.
@@ -111,37 +108,14 @@ def encoded_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
         raise unreadable(path, error) from None
 
 
-def require_file(path: str | os.PathLike) -> None:
-    """Raises `InputError` for a pipe or folder: a format is recognized by reading the file twice."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError(str(path), "it is read twice, so it must be a file, not a pipe or a folder")
-
-
-@contextlib.contextmanager
-def rereadable(path: str | os.PathLike) -> Iterator[str | os.PathLike]:
-    """Yields a path that can be read twice: a temporary copy of a pipe, or `path` itself."""
-    if not pathlib.Path(path).is_fifo():
-        yield path
-        return
-    with tempfile.NamedTemporaryFile() as copy:
-        with open(path, "rb") as pipe:
-            shutil.copyfileobj(pipe, copy)
-        copy.flush()
-        try:
-            yield copy.name
-        except InputError as error:  # names the pipe, not its copy
-            raise error.about(error.subject.replace(copy.name, str(path))) from None
-
-
-def filled_lines(path: str | os.PathLike) -> Iterator[Line]:
+def nonblank_lines(path: str | os.PathLike) -> Iterator[Line]:
     """Yields the lines that are not blank; raises as `lines` does."""
     return (line for line in lines(path) if line.text.strip())
 
 
 def first_line(path: str | os.PathLike) -> str:
     """Returns the first line of a file that is not blank, by which its format is recognized; "" if there is none."""
-    require_file(path)
-    return next((line.text for line in filled_lines(path)), "")
+    return next((line.text for line in nonblank_lines(path)), "")
 
 
 def blocks(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[list[Line]]:
@@ -151,7 +125,7 @@ def blocks(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[lis
             yield list(block)
 
 
-def require_some(items: _Items, path: str | os.PathLike, kind: str) -> _Items:
+def require_nonempty(items: _Items, path: str | os.PathLike, kind: str) -> _Items:
     """Returns `items`, the contents of `path`; raises `InputError` if there are none. `kind` names an item."""
     if not items:
         raise InputError(str(path), f"it has no {kind}")
@@ -160,11 +134,11 @@ def require_some(items: _Items, path: str | os.PathLike, kind: str) -> _Items:
 
 def split(text: str) -> list[str]:
     """Returns the columns or words of a line between runs of ASCII white space."""
-    return [part for part in _SPACE.split(text) if part]
+    return _RUN.findall(text)
 
 
-def word(form: str) -> str:
-    """Returns a treebank's form as the text has it: `(` for `-LRB-`, and no white space inside; "" for white space."""
+def normalize_form(form: str) -> str:
+    """Undoes treebank escapes (`-LRB-` -> `(`) and removes white space; "" for white space alone."""
     form = "".join(form.split())
     return _BRACKETS.get(form, form)
 

@@ -42,20 +42,22 @@ def read_pairs(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: bo
     """
     pairs = [_pair(line, row, reading, labelled) for line, row in _rows(path, 3 if labelled else 2)]
     kept = [pair for pair in pairs if pair.label is not None or not labelled]
-    return numbered_lines.require_some(kept, path, "pair with a label" if labelled else "pair")
+    return numbered_lines.require_nonempty(kept, path, "pair with a label" if labelled else "pair")
 
 
 def _rows(path: str | os.PathLike, min_columns: int) -> Iterator[tuple[Line, dict[str, Any]]]:
     """Yields each line with its fields by name."""
-    if named_rows.has_objects(path) or any(named_rows.has_header(path, [[name] for name in pair]) for pair in _SIDES):
+    if named_rows.has_named_values(path) or any(
+        named_rows.has_header(path, [[name] for name in pair]) for pair in _SIDES
+    ):
         yield from named_rows.read(path)
         return
     names = (_LABEL[0], *_SIDES[0])
-    for line in numbered_lines.filled_lines(path):
+    for line in numbered_lines.nonblank_lines(path):
         fields = line.text.split("\t")
         if not min_columns <= len(fields) <= 3:
             label = "a label, " if min_columns == 3 else ""
-            raise line.wrong(f"{label}a premise and a hypothesis between tabs")
+            raise line.error(f"{label}a premise and a hypothesis between tabs")
         yield line, dict(zip(names[-len(fields) :], fields, strict=True))
 
 
@@ -65,7 +67,7 @@ def _pair(line: Line, row: dict[str, Any], reading: Reading, labelled: bool) -> 
     for name in names:
         text, parse = row.get(name), row.get(f"{name}_binary_parse")
         if isinstance(parse, str) and parse.strip():
-            tokens = [numbered_lines.word(token) for token in re.sub(r"[()]", " ", parse).split()]
+            tokens = [numbered_lines.normalize_form(token) for token in re.sub(r"[()]", " ", parse).split()]
         else:
             tokens = reading.split(text) if isinstance(text, str) else []
         if not tokens:
@@ -76,5 +78,5 @@ def _pair(line: Line, row: dict[str, Any], reading: Reading, labelled: bool) -> 
         return Pair(premise, hypothesis)
     given = named_rows.value(row, _LABEL)
     if given is None or not str(given).strip():
-        raise line.wrong(f"a label in {_LABEL[0]}", str(given))
+        raise line.error(f"a label in {_LABEL[0]}", str(given))
     return Pair(premise, hypothesis, named_rows.label(line, row, _LABEL, reading.labels, _UNKNOWN))

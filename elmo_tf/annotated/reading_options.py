@@ -29,14 +29,9 @@ class Reading:
 DEFAULT = Reading()
 
 
-def column(text: str) -> Column:
-    """Returns the column that an option names: `2`, `-1`, or a name."""
-    return int(text) if text.removeprefix("-").isdecimal() else text
-
-
 def label_names(text: str) -> tuple[str, ...]:
     """Returns the names that an option lists: a file with a name per line, or names separated by commas."""
     if os.path.exists(text):
-        names = [line.text.strip() for line in numbered_lines.filled_lines(text)]
-        return tuple(numbered_lines.require_some(names, pathlib.Path(text), "name of a label"))
+        names = [line.text.strip() for line in numbered_lines.nonblank_lines(text)]
+        return tuple(numbered_lines.require_nonempty(names, pathlib.Path(text), "name of a label"))
     return tuple(name.strip() for name in text.split(","))

@@ -26,7 +26,7 @@ class Use(NamedTuple):
     end: int  # the token after its last
     lemma: str  # with its part of speech, as `play%2`: 1 noun, 2 verb, 3 adjective, 4 adverb
     sense: str  # WordNet's sense key
-    others: tuple[str, ...] = ()  # further keys that are right
+    others: tuple[str, ...] = ()  # other correct keys
 
 
 class SenseSentence(NamedTuple):
@@ -53,7 +53,7 @@ def read_semcor(path: str | os.PathLike) -> list[SenseSentence]:
                 continue
             fields = line.text.split("\t")
             if len(fields) != 4:
-                raise line.wrong("form, part of speech, lemma, sense key between tabs")
+                raise line.error("form, part of speech, lemma, sense key between tabs")
             forms = [form for form in fields[0].split("_") if form] or [fields[0]]
             if fields[3] != _NO_SENSE:
                 sense = fields[3].partition(";")[0]
@@ -61,7 +61,7 @@ def read_semcor(path: str | os.PathLike) -> list[SenseSentence]:
             tokens += forms
         if tokens:
             sentences.append(SenseSentence(document, tokens, uses))
-    return numbered_lines.require_some(sentences, path, "sentence")
+    return numbered_lines.require_nonempty(sentences, path, "sentence")
 
 
 def read_first_senses(path: str | os.PathLike) -> dict[str, str]:
@@ -73,11 +73,11 @@ def read_first_senses(path: str | os.PathLike) -> dict[str, str]:
     for line in numbered_lines.lines(path):
         fields = line.text.split()
         if len(fields) != 4 or not fields[2].isdecimal():
-            raise line.wrong("a sense key, an offset, a sense's number and a count")
+            raise line.error("a sense key, an offset, a sense's number and a count")
         lemma = lemma_of(fields[0], line)
         if int(fields[2]) == 1:
             first[lemma] = fields[0]
-    return numbered_lines.require_some(first, path, "first sense")
+    return numbered_lines.require_nonempty(first, path, "first sense")
 
 
 def lemma_of(sense: str, line: Line) -> str:
@@ -85,7 +85,7 @@ def lemma_of(sense: str, line: Line) -> str:
     lemma, _, rest = sense.partition("%")
     kind = rest[:1]
     if not lemma or kind not in tuple("12345") or rest[1:2] != ":":
-        raise line.wrong("a sense key such as play%2:33:00::, or _ for none", sense)
+        raise line.error("a sense key such as play%2:33:00::, or _ for none", sense)
     return f"{lemma}%{'3' if kind == '5' else kind}"
 
 
@@ -102,7 +102,7 @@ def read_senses(path: str | os.PathLike) -> list[SenseSentence]:
         return read_semcor(path)
     gold = _read_gold(_DATA.sub(_GOLD, name))
     try:
-        return numbered_lines.require_some(list(_sentences(name, gold)), path, "sentence")
+        return numbered_lines.require_nonempty(list(_sentences(name, gold)), path, "sentence")
     except (ElementTree.ParseError, OSError) as error:
         raise InputError(name, f"it cannot be read as XML: {error}") from None
 
@@ -110,12 +110,12 @@ def read_senses(path: str | os.PathLike) -> list[SenseSentence]:
 def _read_gold(path: str) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Returns the lemma, with its part of speech, and the sense keys of each instance."""
     gold = {}
-    for line in numbered_lines.filled_lines(path):
+    for line in numbered_lines.nonblank_lines(path):
         name, *senses = numbered_lines.split(line.text)
         if not senses:
-            raise line.wrong("an instance and its sense keys")
+            raise line.error("an instance and its sense keys")
         gold[name] = (lemma_of(senses[0], line), tuple(senses))
-    return numbered_lines.require_some(gold, path, "instance with a sense")
+    return numbered_lines.require_nonempty(gold, path, "instance with a sense")
 
 
 def _sentences(path: str, gold: dict[str, tuple[str, tuple[str, ...]]]) -> Iterator[SenseSentence]:
@@ -134,7 +134,7 @@ def _sentences(path: str, gold: dict[str, tuple[str, tuple[str, ...]]]) -> Itera
                         raise InputError(path, f"the instance {name!r} has no sense in the gold keys")
                     lemma, senses = gold[name]
                     uses.append(Use(len(tokens), len(tokens) + len(forms), lemma, senses[0], senses[1:]))
-                tokens += [numbered_lines.word(form) for form in forms]
+                tokens += [numbered_lines.normalize_form(form) for form in forms]
             if tokens:
                 yield SenseSentence(document, tokens, uses)
             element.clear()

@@ -61,8 +61,7 @@ class _Row(msgspec.Struct, frozen=True):
     """A row with a question."""
 
     question: str
-    context: str | None = None
-    paragraph: str | None = None  # another name for the context
+    context: str
     id: str | int | None = None
     answers: _Answers | None = None
 
@@ -79,7 +78,7 @@ class Paragraph:
         """The words as networks read them: a quotation mark is `"`, however it is written."""
         return [_QUOTES.get(word.text, word.text) for word in self.words]
 
-    def covering(self, answer: Answer) -> tuple[int, int] | None:
+    def token_span(self, answer: Answer) -> tuple[int, int] | None:
         """Returns the indices of the first and last words that overlap an answer; None if it is only white space."""
         first = bisect.bisect_right(self.words, answer.start, key=lambda word: word.end)
         last = bisect.bisect_left(self.words, answer.start + len(answer.text), key=lambda word: word.start) - 1
@@ -109,36 +108,38 @@ def paragraph_of(text: str, tokenizer: str = "penn") -> Paragraph:
 
 
 def question_of(
-    paragraph: Paragraph, text: str, name: str | None = None, answers: tuple = (), tokenizer: str = "penn"
+    paragraph: Paragraph, text: str, question_id: str | None = None, answers: tuple = (), tokenizer: str = "penn"
 ) -> Question:
     """Returns a question with its tokens."""
-    return Question(paragraph, text, paragraph_of(text, tokenizer).tokens, name, answers)
+    return Question(paragraph, text, paragraph_of(text, tokenizer).tokens, question_id, answers)
 
 
 def read_questions(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: bool = True) -> list[Question]:
     """Returns the questions of a file that have an answer, or are known to have none; all questions unless `labelled`.
 
-    The file is in SQuAD's format, or has rows with `question`, `context` (or `paragraph`) and `answers`, an object of
-    two lists, `text` and `answer_start` (JSON lines or Parquet). A question has no answer if SQuAD's format says
-    `is_impossible`, or a row's lists are empty. An answer that is not at its `answer_start`, in characters, is left
-    out, and so is a question that has no other. A warning counts both; with `reading.strict`, they are errors.
+    The file is in SQuAD's format, or has rows with `question`, `context` and `answers`, an object of two lists, `text`
+    and `answer_start` (JSON lines or Parquet). A question has no answer if SQuAD's format says `is_impossible`, or a
+    row's lists are empty. An answer that is not at its `answer_start`, in characters, is left out, and so is a question
+    that has no other. A warning counts both; with `reading.strict`, they are errors.
     """
-    questions, kept, num_misplaced = list(_questions(path, reading)), [], 0
+    questions, usable, num_misplaced = list(_questions(path, reading)), [], 0
     if not labelled:
-        return numbered_lines.require_some(questions, path, "question")
+        return numbered_lines.require_nonempty(questions, path, "question")
     for question in questions:
         text = question.paragraph.text
-        right = tuple(part for part in question.answers if part.text.strip() and text.startswith(part.text, part.start))
-        num_misplaced += len(question.answers) - len(right)
-        if reading.strict and (len(right) < len(question.answers) or not (right or question.is_impossible)):
+        matching = tuple(
+            part for part in question.answers if part.text.strip() and text.startswith(part.text, part.start)
+        )
+        num_misplaced += len(question.answers) - len(matching)
+        if reading.strict and (len(matching) < len(question.answers) or not (matching or question.is_impossible)):
             problem = "no answer, or an answer that is not at its answer_start"
             raise InputError(f"{path}, question {question.id}", problem)
-        if right or question.is_impossible:
-            kept.append(dataclasses.replace(question, answers=right))
-    if num_misplaced or len(kept) < len(questions):
+        if matching or question.is_impossible:
+            usable.append(dataclasses.replace(question, answers=matching))
+    if num_misplaced or len(usable) < len(questions):
         message = "warning: left out of %s: %d answers that are not at their answer_start, %d of %d questions"
-        _log.warning(message, path, num_misplaced, len(questions) - len(kept), len(questions))
-    return numbered_lines.require_some(kept, path, "question with an answer")
+        _log.warning(message, path, num_misplaced, len(questions) - len(usable), len(questions))
+    return numbered_lines.require_nonempty(usable, path, "question with an answer")
 
 
 def _questions(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
@@ -146,8 +147,8 @@ def _questions(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
     for context, row, location in _rows(path):
         # Questions about a paragraph share its words.
         paragraph = paragraph if paragraph.text == context else paragraph_of(context, reading.tokenizer)
-        name = None if row.id is None else str(row.id)
-        question = question_of(paragraph, row.question, name, tuple(row.answers), reading.tokenizer)
+        question_id = None if row.id is None else str(row.id)
+        question = question_of(paragraph, row.question, question_id, tuple(row.answers), reading.tokenizer)
         for part, words in (("paragraph", paragraph.words), ("question", question.tokens)):
             if not words:
                 raise InputError(location, f"the {part} has no words")
@@ -157,32 +158,34 @@ def _questions(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
 
 def _rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
     """Yields the context of each question, the question, and where it is, for errors."""
-    content = "" if named_rows.is_parquet(path) else "\n".join(line.text for line in numbered_lines.lines(path))
-    if not named_rows.is_parquet(path) and not _has_rows(content):
-        if not content.strip():
-            return
-        for article in json_file.parse(content, _File, str(path)).data:
-            for paragraph in article.paragraphs:
-                for question in paragraph.qas:
-                    yield paragraph.context, question, f"{path}, question {question.id}"
+    if named_rows.is_parquet(path) or _is_row(numbered_lines.first_line(path)):
+        yield from _questions_in_rows(path)
         return
-    numbered_lines.require_file(path)
+    content = "\n".join(line.text for line in numbered_lines.lines(path))
+    if not content.strip():
+        return
+    for article in json_file.parse(content, _File, str(path)).data:
+        for paragraph in article.paragraphs:
+            for question in paragraph.qas:
+                yield paragraph.context, question, f"{path}, question {question.id}"
+
+
+def _questions_in_rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
+    """Like `_rows`, for a file with a question in each row."""
     for line, _ in named_rows.read(path):
         row = json_file.parse(line.text, _Row, line.location)
-        context = row.paragraph if row.context is None else row.context
-        if context is None:
-            raise line.wrong("a JSON object with context and question")
         lists = row.answers or _Answers([], [])
         if len(lists.text) != len(lists.answer_start):
-            raise line.wrong("answers whose lists text and answer_start have the same length")
+            raise line.error("answers whose lists text and answer_start have the same length")
         answers = list(map(Answer, lists.text, lists.answer_start))
-        yield context, _Question(row.question, row.id, answers, is_impossible=row.answers is not None), line.location
+        question = _Question(row.question, row.id, answers, is_impossible=row.answers is not None)
+        yield row.context, question, line.location
 
 
-def _has_rows(content: str) -> bool:
-    """Whether each line is a question: the first line is a JSON object, but not SQuAD's."""
+def _is_row(text: str) -> bool:
+    """Whether a file's first line is a question, a JSON object that is not SQuAD's."""
     try:
-        first = json.loads(content.lstrip().partition("\n")[0])
+        first = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    return isinstance(first, dict) and bool({"question", "context", "paragraph"} & first.keys())
+    return isinstance(first, dict) and bool({"question", "context"} & first.keys())

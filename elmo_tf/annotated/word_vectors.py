@@ -14,7 +14,7 @@ from elmo_tf.annotated.numbered_lines import OddLines
 from elmo_tf.errors import InputError
 
 _HEADER = re.compile(rb"\d+ (\d+)")
-_JUDGED = 100  # lines from which the number of values is detected
+_INSPECTED = 100  # lines from which the number of values is detected
 
 
 def read_word_vectors(
@@ -30,7 +30,7 @@ def read_word_vectors(
     vectors: dict[str, np.ndarray] = {}
     for word, vector in iterate_word_vectors(path, words, strict):
         vectors.setdefault(word, vector)
-    numbered_lines.require_some(vectors, path, "word of the data")
+    numbered_lines.require_nonempty(vectors, path, "word of the data")
     return list(vectors), np.stack(list(vectors.values()))
 
 
@@ -46,7 +46,7 @@ def iterate_word_vectors(
     odd = OddLines(path, strict)
     wanted = None if words is None else {word.encode("utf-8", "replace"): word for word in words}
     lines = ((number, line.replace(b"\t", b" ").rstrip(b" ")) for number, line in _lines(path))
-    first = list(itertools.islice(lines, _JUDGED))
+    first = list(itertools.islice(lines, _INSPECTED))
     if first:
         first[0] = first[0][0], first[0][1].removeprefix("\ufeff".encode())
     header = _HEADER.fullmatch(first[0][1]) if first else None

@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     _configure_logging()
     flags: Callable[[], dict[str, str]] = dict
     try:
-        with _interrupts_sent_again(), memory_explained():
+        with _resend_lost_interrupts(), memory_explained():
             if argv[:1] in (["preprocess"], ["embed"]):  # they take Beam's options, too
                 from elmo_tf.cli import jobs
 
@@ -50,15 +50,15 @@ def main(argv: list[str] | None = None) -> int:
                 arguments.run(arguments)
         sys.stdout.flush()
     except InputError as error:
-        return _fail(_as_typed(error, flags(), argv), debug)
+        return _fail(_with_flags(error, flags(), argv), debug)
     except ModuleNotFoundError as error:
         if (message := missing_extra(error)) is None:
             raise
         return _fail(message, debug)
     except OSError as error:
         if isinstance(error, BrokenPipeError) and _stdout_is_closed():
-            with open(os.devnull, "wb") as nowhere:  # Python flushes stdout at exit
-                os.dup2(nowhere.fileno(), sys.stdout.fileno())
+            with open(os.devnull, "wb") as devnull:  # Python flushes stdout at exit
+                os.dup2(devnull.fileno(), sys.stdout.fileno())
             return 128 + signal.SIGPIPE
         return _fail(f"{error.strerror}: {error.filename}" if error.filename else error.strerror or error, debug)
     except KeyboardInterrupt as interrupt:
@@ -68,21 +68,21 @@ def main(argv: list[str] | None = None) -> int:
 
 
 @contextlib.contextmanager
-def _interrupts_sent_again() -> Iterator[None]:
-    """Sends an interrupt once more if Python could not raise it, because it came in a callback or in `__del__`.
+def _resend_lost_interrupts() -> Iterator[None]:
+    """Resends a Ctrl-C that Python swallowed inside a callback or `__del__`.
 
     Beam's pipelines have many weak references; without this, about one Ctrl-C in a hundred had no effect.
     """
     hook, main_thread = sys.unraisablehook, threading.get_ident()
 
-    def send_again() -> None:
+    def resend() -> None:
         time.sleep(0.01)
         signal.pthread_kill(main_thread, signal.SIGINT)
 
     def on_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             # Not `threading`, whose locks the interrupted code may hold.
-            _thread.start_new_thread(send_again, ())
+            _thread.start_new_thread(resend, ())
         else:
             hook(unraisable)
 
@@ -93,7 +93,7 @@ def _interrupts_sent_again() -> Iterator[None]:
         sys.unraisablehook = hook
 
 
-def _as_typed(error: InputError, flags: dict[str, str], argv: list[str]) -> str:
+def _with_flags(error: InputError, flags: dict[str, str], argv: list[str]) -> str:
     """Returns the error's message, with flags instead of the parameters at its start. A path stays."""
     values = itertools.dropwhile(lambda word: not word.startswith("--"), argv)
     if error.subject in values:  # `--heldout data`: a folder of that name, not the parameter
@@ -141,6 +141,7 @@ def _configure_logging() -> None:
     # A message replaces a progress line, which may be longer.
     erase = "\033[K" if sys.stderr.isatty() else ""
     logging.basicConfig(format=f"{erase}%(message)s", stream=sys.stderr, level=logging.WARNING)
-    logging.getLogger().addFilter(quiet.is_relevant)
+    # Beam's note that Google's client is not installed.
+    logging.getLogger().addFilter(lambda record: not record.getMessage().startswith("apitools not found"))
     logging.getLogger("elmo_tf").setLevel(logging.INFO)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)

@@ -58,7 +58,7 @@ def add_command(
 
 
 def flags_of(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Returns what a user types for each parameter: an option, the name of a positional argument, or `--set KEY`."""
+    """Maps parameter names to command-line flags: an option, the name of a positional argument, or `--set KEY`."""
     flags = {key: f"--set {key}" for key in parser.get_default("settings") or config_lib.keys()}
     for action in parser._actions:
         flags[action.dest] = action.option_strings[-1] if action.option_strings else str(action.metavar or action.dest)
@@ -80,10 +80,15 @@ def add_checkpoint_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _at_least(least: int, text: str) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"expected a whole number, at least {least}, found {text!r}")
+def index_or_name(text: str) -> int | str:
+    """Returns an index, negative ones too, or a name. A type of arguments."""
+    return int(text) if text.removeprefix("-").isdecimal() else text
+
+
+def _integer_from(minimum: int, text: str) -> int:
+    if not text.isdecimal() or int(text) < minimum:
+        raise argparse.ArgumentTypeError(f"expected a whole number, at least {minimum}, found {text!r}")
     return int(text)
 
 
-positive, natural = (functools.partial(_at_least, least) for least in (1, 0))  # types of arguments
+positive, non_negative = (functools.partial(_integer_from, minimum) for minimum in (1, 0))  # types of arguments

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from elmo_tf import embedder, sources
 from elmo_tf.beam import runners
@@ -10,20 +10,16 @@ from elmo_tf.beam.embed import EmbedConfig, embed
 from elmo_tf.beam.embed import config as embed_config
 from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
 from elmo_tf.beam.preprocess import config as preprocess_config
-from elmo_tf.cli.arguments import flags_of
+from elmo_tf.cli.arguments import flags_of, index_or_name
 from elmo_tf.corpus import sentences
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, suggestion
 from elmo_tf.text import tokenizers
 
-_ABOUT = {
-    "preprocess": "Turns text into records, with Apache Beam.",
-    "embed": "Turns text into vectors, with Apache Beam.",
-}
 _EPILOG = "Beam's own options work too: --direct_num_workers=N --direct_running_mode=multi_processing uses N cores."
 
 
 def run(name: str, argv: Sequence[str], load_tensorflow: Callable[[], None] | None = None) -> dict[str, Any]:
-    """Runs a command and returns what its job does.
+    """Runs a job and returns its report.
 
     Args:
         name: of the command.
@@ -34,23 +30,22 @@ def run(name: str, argv: Sequence[str], load_tensorflow: Callable[[], None] | No
         InputError, OSError: as the job does.
     """
     arguments = parsed(name, argv)
-    if name == "embed":
-        return embed(EmbedConfig(**arguments), load_tensorflow)
-    return preprocess(PreprocessConfig(**arguments), load_tensorflow)
+    return _JOBS[name].run(_JOBS[name].config(**arguments), load_tensorflow)
 
 
 def parsed(name: str, argv: Sequence[str]) -> dict[str, Any]:
     """Returns the fields of a job's configuration that a command line sets. Ends with status 2 if it is wrong."""
-    parser, lenient = _parser(name), _parser(name)
-    for action in lenient._actions:
+    parser, without_required = _parser(name), _parser(name)
+    for action in without_required._actions:
         action.required = False  # an unknown option is named before a missing one
-    rest = lenient.parse_known_args(argv)[1]
+    rest = without_required.parse_known_args(argv)[1]
     try:
         runners.parse(rest)
     except InputError as error:
         if error.subject != "beam":
             raise
-        parser.error(error.problem)
+        unknown = error.problem.removeprefix("unrecognized arguments: ").split()[0].partition("=")[0]
+        parser.error(error.problem + suggestion(unknown, parser._option_string_actions))
     return {**vars(parser.parse_known_args(argv)[0]), "beam": rest}
 
 
@@ -63,15 +58,12 @@ def _parser(name: str) -> argparse.ArgumentParser:
     # An option that is not given has the default of the configuration.
     parser = argparse.ArgumentParser(
         prog=f"elmo-tf {name}",
-        description=_ABOUT[name],
+        description=_JOBS[name].about,
         epilog=_EPILOG,
         allow_abbrev=False,  # otherwise it would read `--run` as Beam's `--runner`
         argument_default=argparse.SUPPRESS,
     )
-    if name == "embed":
-        _add_embed_options(parser)
-    else:
-        _add_preprocess_options(parser)
+    _JOBS[name].add_options(parser)
     return parser
 
 
@@ -133,7 +125,7 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--layers",
-        type=lambda text: int(text) if text.isdecimal() else text,
+        type=index_or_name,
         metavar="WHICH",
         help="all (default), top, the average or sum of all layers, mix (the ELMo vector with the model's own "
         "weights), or a layer's number, 0 being the token layer",
@@ -169,3 +161,18 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
         help="worker processes that share a machine; each computes with its share of the cores (default: as many as "
         "Beam's options start there)",
     )
+
+
+class _Job(NamedTuple):
+    about: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    config: Callable[..., Any]
+    run: Callable[..., dict[str, Any]]
+
+
+_JOBS = {
+    "preprocess": _Job(
+        "Turns text into records, with Apache Beam.", _add_preprocess_options, PreprocessConfig, preprocess
+    ),
+    "embed": _Job("Turns text into vectors, with Apache Beam.", _add_embed_options, EmbedConfig, embed),
+}

@@ -16,7 +16,7 @@ from elmo_tf.text import tokenizers
 # Options of `_add_savedmodel_arguments` that are arguments of `writing.export`.
 _SETTINGS = ("mix", "gamma", "tokenizer")
 _SOFTMAX = "also export the softmax, for the signature score"
-# The sources of `import`: the options that each takes, in words; those it needs; those it excludes.
+# The sources of `import`: usage text, required options, forbidden options.
 _SOURCES = {
     "name": ("--output, --workdir or both", set(), {"options", "vocab"}),
     "weights": ("--options, and --output, --workdir or both", {"options"}, {"vocab"}),
@@ -142,18 +142,18 @@ def _import_system(arguments: argparse.Namespace) -> None:
 
     others = (arguments.options, arguments.vocab, arguments.workdir)
     if arguments.output is None or any(others) or _settings(arguments):
-        raise InputError(arguments.name, "a trained system takes --output and nothing else")
+        raise InputError(arguments.name, "for a trained system, give only --output")
     print(tasks.load(arguments.name).export(arguments.output))
 
 
 def _check_import(arguments: argparse.Namespace) -> None:
     """Refuses options that do not go together."""
     source = next(name for name in _SOURCES if getattr(arguments, name) is not None)
-    taken, needed, excluded = _SOURCES[source]
+    usage, required, forbidden = _SOURCES[source]
     given = [name for name in ("options", "vocab", "output", "workdir") if getattr(arguments, name) is not None]
-    if not needed <= set(given) or excluded & set(given) or not {"output", "workdir"} & set(given):
+    if not required <= set(given) or forbidden & set(given) or not {"output", "workdir"} & set(given):
         options = ", ".join(f"--{name}" for name in given) or "none of them"
-        raise InputError(source, f"it goes with {taken}; given: {options}")
+        raise InputError(source, f"requires {usage}; found: {options}")
     if arguments.output is None and (_settings(arguments) or arguments.softmax):
         parameters = "mix, gamma, tokenizer, softmax"
         raise InputError(parameters, "settings of a SavedModel need --output; with --workdir alone, export later")

@@ -5,7 +5,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
-from elmo_tf.cli.arguments import SAVEDMODEL, add_command, natural, text_file
+from elmo_tf.cli.arguments import SAVEDMODEL, add_command, non_negative, text_file
 from elmo_tf.files import staging
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _add_pos(tasks: argparse._SubParsersAction) -> None:
     _add_probe_arguments(pos, "CoNLL-U, plain or compressed")
     pos.add_argument("--test", required=True, metavar="FILE", help="CoNLL-U, plain or compressed")
     pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help="the column of tags to read (upos)")
-    pos.add_argument("--seed", type=natural, default=0, metavar="N", help="random seed of the mix's training (0)")
+    pos.add_argument("--seed", type=non_negative, default=0, metavar="N", help="random seed of the mix's training (0)")
 
 
 def _add_wsd(tasks: argparse._SubParsersAction) -> None:
@@ -163,7 +163,8 @@ def _projector(arguments: argparse.Namespace) -> None:
 
 
 def _look(arguments: argparse.Namespace) -> None:
+    from elmo_tf import sources
     from elmo_tf.probes import look
 
-    look.write(arguments.model, arguments.text, arguments.word, arguments.output)
+    look.write(sources.find(arguments.model), arguments.text, arguments.word, arguments.output)
     print(arguments.output)

@@ -5,7 +5,6 @@ It changes the whole process while it runs, so only a command may use it, before
 
 import contextlib
 import io
-import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from collections.abc import Iterator
 from elmo_tf.errors import InputError
 
 # Keras imports these for wrappers and plots that no command uses: a third of a command's start-up time.
-_NOT_NEEDED = ("matplotlib", "sklearn")
+_HIDDEN_MODULES = ("matplotlib", "sklearn")
 
 
 def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
@@ -28,7 +27,7 @@ def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
     """
     # Inherited by worker processes. TensorFlow would otherwise reserve the memory of every visible GPU.
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
-    with _absent(), _quiet_stderr():
+    with _hidden(), _quiet_stderr():
         import tensorflow
 
         # The first look for GPUs prints notes as well.
@@ -61,15 +60,10 @@ def prepare_streams() -> None:
             stream.reconfigure(encoding="utf-8", errors=errors)
 
 
-def is_relevant(record: logging.LogRecord) -> bool:
-    """Whether to log a record: Beam's note that Google's client is not installed is dropped."""
-    return not record.getMessage().startswith("apitools not found")
-
-
 @contextlib.contextmanager
-def _absent() -> Iterator[None]:
+def _hidden() -> Iterator[None]:
     """Makes imports of modules that are not needed fail, as if they were not installed."""
-    names = [name for name in _NOT_NEEDED if name not in sys.modules]
+    names = [name for name in _HIDDEN_MODULES if name not in sys.modules]
     sys.modules.update(dict.fromkeys(names))  # type: ignore[arg-type] # None is how Python marks a missing module
     try:
         yield
@@ -87,8 +81,8 @@ def _quiet_stderr() -> Iterator[None]:
     sys.stderr.flush()
     saved = os.dup(2)
     try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
+        with open(os.devnull, "wb") as devnull:
+            os.dup2(devnull.fileno(), 2)
         yield
     finally:
         os.dup2(saved, 2)

@@ -6,8 +6,8 @@ from typing import Any
 
 from elmo_tf import config as config_lib
 from elmo_tf.annotated import reading_options
-from elmo_tf.annotated.numbered_lines import rereadable
-from elmo_tf.cli.arguments import add_command, positive, text_file
+from elmo_tf.cli.arguments import add_command, index_or_name, positive, text_file
+from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.tasks import systems
 from elmo_tf.text import tokenizers
 
@@ -34,23 +34,20 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
             predict.add_argument("--format", choices=("json", "conll"), default="json", help=help_text)
         text = add_command(actions, "text", _text, "print the sentences of a file, for `preprocess` and `finetune`")
         text.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
-        text.set_defaults(task=name)
         for parser in (train, evaluate, predict, text):
             _add_reading(parser, name)
         help_text = "write a verified SavedModel that TensorFlow alone can load, and print its folder"
         export = add_command(actions, "export", _export, help_text)
         export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
         train.add_argument("--workdir", required=True, metavar="DIR", help="made if it does not exist")
-        for action in (train, evaluate, predict, export):
-            if action is not train:
-                help_text = "a workdir of `train`, or the name of a published system: english-ner"
-                several: dict[str, Any] = {}
-                if action in (evaluate, predict):
-                    help_text += "; the probabilities of several are averaged"
-                    several = {"action": "extend", "nargs": "+"}
-                action.add_argument(
-                    "--model", "--workdir", dest="workdir", required=True, metavar="SOURCE", help=help_text, **several
-                )
+        help_text = (
+            "a workdir of `train`, or the name of a published system: english-ner; `evaluate` and `predict` average "
+            "the probabilities of several"
+        )
+        for action in (evaluate, predict, export):
+            several = {"action": "extend", "nargs": "+", "metavar": "SOURCE", "help": help_text}
+            action.add_argument("--model", "--workdir", dest="workdir", required=True, **several)
+        for action in (train, evaluate, predict, text, export):
             action.set_defaults(task=name)
 
 
@@ -81,8 +78,8 @@ def _add_reading(parser: argparse.ArgumentParser, task: str) -> None:
         about = (
             "an index from 0, from the right if negative, or a name in the first line (default: detected from the file)"
         )
-        add("--token-column", type=reading_options.column, metavar="N", help=f"the column of tokens: {about}")
-        add("--tag-column", type=reading_options.column, metavar="N", help=f"the column of tags: {about}")
+        add("--token-column", type=index_or_name, metavar="N", help=f"the column of tokens: {about}")
+        add("--tag-column", type=index_or_name, metavar="N", help=f"the column of tags: {about}")
     if task in ("ner", "sentiment", "entailment"):
         help_text = "names of labels that files have as numbers from 0: a,b,c, or a file with one per line"
         add("--labels", metavar="NAMES", help=help_text)
@@ -124,17 +121,22 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 
 def _text(arguments: argparse.Namespace) -> None:
+    from elmo_tf.tasks.token_vectors import encoded
+
     kind = systems.system_class(arguments.task)
     system = kind(kind.paper_recipe(), reading=reading_options.Reading(**_reading(arguments)))
-    with rereadable(arguments.data) as path:
-        for sentence in system.sentences(system.read_unlabelled(path)):
-            print(sentence)
+    with copied_if_pipe(arguments.data) as path:
+        examples = system.read_unlabelled(path)
+    sentences = (encoded(tokens) for example in examples for tokens in system.texts(example))
+    # Each distinct sentence once, its tokens joined by spaces, in order of first occurrence.
+    for sentence in dict.fromkeys(b" ".join(tokens).decode() for tokens in sentences):
+        print(sentence)
 
 
 def _export(arguments: argparse.Namespace) -> None:
     from elmo_tf.tasks import trained
 
-    print(trained.load(arguments.workdir, arguments.task).export(arguments.output))
+    print(trained.load_together(arguments.workdir, arguments.task).export(arguments.output))
 
 
 def _predict(arguments: argparse.Namespace) -> None:
@@ -143,7 +145,7 @@ def _predict(arguments: argparse.Namespace) -> None:
 
     system = trained.load_together(arguments.workdir, arguments.task, **_reading(arguments))
     tokenizer = getattr(arguments, "tokenizer", None)
-    with rereadable(arguments.path) as path:
+    with copied_if_pipe(arguments.path) as path:
         if tokenizer:
             sentences = [line for line in read_lines(str(path), tokenizer) if line.strip()]
             answers = system.predict(sentences, tokenizer)

@@ -9,7 +9,7 @@ import shlex
 from typing import Any
 
 from elmo_tf import config as config_lib
-from elmo_tf.cli.arguments import add_checkpoint_argument, add_command, natural, positive
+from elmo_tf.cli.arguments import add_checkpoint_argument, add_command, non_negative, positive
 from elmo_tf.errors import InputError
 from elmo_tf.workdir.folder import is_workdir, open_workdir
 
@@ -59,12 +59,12 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
     add("--workdir", required=True, metavar="DIR", help="checkpoints and logs; made if it does not exist")
     add("--heldout", metavar="DIR", help="records to evaluate on; see train.eval_steps")
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--steps", type=natural, metavar="N", help="train up to this step (instead of --epochs)")
+    length.add_argument("--steps", type=non_negative, metavar="N", help="train up to this step (instead of --epochs)")
     help_text = "train up to this many passes over the data (train.epochs, 10 by default)"
     length.add_argument("--epochs", type=positive, metavar="N", help=help_text)
     help_text = "stop after N evaluations without a better --heldout perplexity (train.patience, 0 by default: never)"
-    add("--patience", type=natural, metavar="N", help=help_text)
-    add("--seed", type=natural, metavar="N", help="random seed (train.seed; default: 0)")
+    add("--patience", type=non_negative, metavar="N", help=help_text)
+    add("--seed", type=non_negative, metavar="N", help="random seed (train.seed; default: 0)")
     add("--profile", action="store_true", help="profile five steps for TensorBoard")
     help_text = "change a setting (docs/settings.md lists all); may be repeated"
     add("--set", action="append", default=[], dest="assignments", metavar="KEY=VALUE", help=help_text)
@@ -75,38 +75,38 @@ def _train(arguments: argparse.Namespace) -> None:
 
     assignments = _assignments(arguments)
 
-    def changed(config: config_lib.Config) -> config_lib.Config:
+    def with_options(config: config_lib.Config) -> config_lib.Config:
         recipe = config_lib.with_paper_recipe(config) if arguments.paper_recipe else config
         return config_lib.override(recipe, assignments)
 
-    asked = changed(config_lib.preset(arguments.preset)) if arguments.preset else None
+    from_preset = with_options(config_lib.preset(arguments.preset)) if arguments.preset else None
     if is_workdir(arguments.workdir):
-        config = changed(open_workdir(arguments.workdir).config)
-        if asked:
+        config = with_options(open_workdir(arguments.workdir).config)
+        if from_preset:
             # The preset's recipe does not replace the workdir's; another model will be refused.
-            config = dataclasses.replace(config, model=asked.model)
-    elif asked:
-        config = asked
+            config = dataclasses.replace(config, model=from_preset.model)
+    elif from_preset:
+        config = from_preset
     else:
         raise InputError("preset", f"a new workdir needs a preset: {', '.join(config_lib.PRESETS)}")
-    loop.train(config, arguments.data, arguments.workdir, **_run(arguments))
-    _say_what_is_next(arguments.workdir)
+    loop.train(config, arguments.data, arguments.workdir, **_shared_arguments(arguments))
+    _log_next_command(arguments.workdir)
 
 
 def _finetune(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import finetuning
 
     paths = arguments.source, arguments.data, arguments.workdir
-    finetuning.finetune(*paths, assignments=_assignments(arguments), **_run(arguments))
-    _say_what_is_next(arguments.workdir)
+    finetuning.finetune(*paths, assignments=_assignments(arguments), **_shared_arguments(arguments))
+    _log_next_command(arguments.workdir)
 
 
-def _say_what_is_next(workdir: str) -> None:
+def _log_next_command(workdir: str) -> None:
     if "TF_CONFIG" not in os.environ:  # several workers all run this
         _log.info("next: elmo-tf export --workdir %s --output savedmodels/NAME", shlex.quote(workdir))
 
 
-def _run(arguments: argparse.Namespace) -> dict[str, Any]:
+def _shared_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns the arguments that `train` and `finetune` share, from `heldout` on."""
     from elmo_tf.training import workers
 

@@ -8,10 +8,9 @@ import os
 from typing import TYPE_CHECKING
 
 from elmo_tf.cli import quiet
-from elmo_tf.cli.arguments import SAVEDMODEL, add_command, positive, text_file
+from elmo_tf.cli.arguments import SAVEDMODEL, add_command, index_or_name, positive, text_file
 from elmo_tf.corpus import sentences
 from elmo_tf.errors import InputError
-from elmo_tf.extras import check_keras_backend
 from elmo_tf.files import staging, stores
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add("--word", required=True, metavar="W", help="the word, a token of --sentence")
     add("--sentence", required=True, metavar='"..."', help="a sentence with W; skipped in the text")
     help_text = "mix (default), the weighted vector; top, average, sum; or a layer: 0, 1, 2, .."
-    add("--layers", type=_layers, default="mix", metavar="L", help=help_text)
+    add("--layers", type=index_or_name, default="mix", metavar="L", help=help_text)
     add("--count", type=positive, default=10, metavar="N", help="uses to print, one per sentence (default: 10)")
     add("--same-word", action="store_true", help="consider only uses of W (default: all words)")
     add("--glove", metavar="FILE", help="word vectors as text: print the words nearest to W as well")
@@ -81,14 +80,6 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     verify.add_argument("--model", required=True, metavar="SOURCE", help=SAVEDMODEL)
 
 
-def _layers(text: str) -> str | int:
-    return int(text) if text.isdecimal() else text
-
-
-def _log_tokenizer(source: "Source") -> None:
-    _log.info("sentences are split by the tokenizer %s", source.tokenizer)
-
-
 def _verify(arguments: argparse.Namespace) -> None:
     from elmo_tf.savedmodel import verification
 
@@ -100,52 +91,42 @@ def _chosen_engine(source: "Source", text: str | None = None) -> "Name":
     """Returns NumPy, which starts at once, if it can run the model and the file is not large; otherwise TensorFlow."""
     from elmo_tf import engines
 
-    if source.engines[0] == "numpy" and not (
-        text and _is_large(text, source.tokenizer) and engines.tensorflow_is_installed()
-    ):
+    if source.engines[0] == "numpy" and not (text and _is_large(text) and engines.tensorflow_is_installed()):
         return "numpy"
-    check_keras_backend()
     quiet.load_tensorflow(on_gpu=False)
     return "tensorflow"
 
 
-def _is_large(text: str, tokenizer: str) -> bool:
-    """Whether a file has enough tokens to make TensorFlow pay; False for a pipe, which cannot be read twice."""
+def _is_large(text: str) -> bool:
+    """Whether a file is large enough for TensorFlow to be faster, at 6 bytes per token; a pipe's size is unknown."""
     from elmo_tf import engines
 
-    if not os.path.isfile(text):
-        return False
-    counts = itertools.accumulate(len(line.split()) for line in sentences.read_lines(text, tokenizer))
-    return any(count > engines.TENSORFLOW_TOKENS for count in counts)
+    return os.path.isfile(text) and os.path.getsize(text) > 6 * engines.TENSORFLOW_TOKENS
 
 
 def _embedder(model: str, text: str | None = None) -> "Embedder":
     from elmo_tf import embedder, sources
 
     source = sources.find(model)
-    _log_tokenizer(source)
+    _log.info("sentences are split by the tokenizer %s", source.tokenizer)
     return embedder.Embedder(source, engine=_chosen_engine(source, text))
 
 
 def _neighbors(arguments: argparse.Namespace) -> None:
-    from elmo_tf import sources
     from elmo_tf.probes import neighbors
 
-    source = sources.find(arguments.model)
-    _log_tokenizer(source)
     sentence, word = (text.encode(errors="surrogateescape") for text in (arguments.sentence, arguments.word))
     words = {}
     if arguments.glove is not None:
         words = {"words": neighbors.nearest_words(arguments.glove, arguments.word, arguments.count)}
     uses = neighbors.search(
-        source,
+        _embedder(arguments.model, arguments.input),
         arguments.input,
         sentence,
         word,
         arguments.layers,
         arguments.count,
         arguments.same_word,
-        engine=_chosen_engine(source, arguments.input),
     )
     if arguments.json:
         print(json.dumps(words | {"uses": [use._asdict() for use in uses]}, ensure_ascii=False))

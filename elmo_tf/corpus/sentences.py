@@ -1,16 +1,13 @@
 """The sentences of a corpus: splitting text into tokens, and choosing the sentences to hold out."""
 
 import collections
-import contextlib
 import hashlib
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from elmo_tf.corpus import corpora, lines, reading
 from elmo_tf.errors import InputError, not_utf8
+from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.text import tokenizers
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
@@ -163,16 +160,9 @@ def read_lines(path: str, tokenizer: str) -> Iterator[str]:
         InputError: if the file cannot be read or is empty, or a line, which is named, is not UTF-8.
     """
     is_empty = True
-    with contextlib.ExitStack() as stack:
-        source = path
-        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):  # a pipe, which is read once
-            copy = stack.enter_context(tempfile.NamedTemporaryFile())
-            with open(path, "rb") as pipe:
-                shutil.copyfileobj(pipe, copy)
-            copy.flush()
-            source = copy.name
+    with copied_if_pipe(path) as source:
         cleaner = lines.Cleaner(paragraphs=False, is_whitespace_tokenized=tokenizer == "whitespace", numbered=True)
-        for file in reading.inspect(corpora.match([source]), tokenizer):
+        for file in reading.inspect(corpora.match([str(source)]), tokenizer):
             unfinished = b""  # the beginning of a line that continues in the next block
             for block in reading.read_blocks(corpora.Slice(file), False, cleaner.is_whitespace_tokenized):
                 try:

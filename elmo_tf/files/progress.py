@@ -105,6 +105,22 @@ def bar(noun: str) -> Callable[[int, int], None]:
     return draw
 
 
+def reporter(template: str) -> Callable[[int, int], None]:
+    """Returns a function that is called with how many things are done and how many there are.
+
+    It shows both numbers in `template`, such as `scored {:,} of {:,} sentences`.
+    """
+    line = ProgressLine(at_once=False)
+
+    def report(done: int, total: int) -> None:
+        if done >= total:
+            line.clear()
+        elif line.due():
+            line.show(template.format(done, total))
+
+    return report
+
+
 def _columns() -> int:
     """Returns the width of the terminal; a pseudo-terminal may have none."""
     with contextlib.suppress(OSError, ValueError):

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.files.progress import ProgressLine
+from elmo_tf.files import progress
 from elmo_tf.text.batches import BATCH_TOKENS, batches
 from elmo_tf.text.tokenizers import to_bytes
 
@@ -44,7 +44,7 @@ class CachedLayers:
         self._spans = {tokens: (ends[number], ends[number + 1]) for number, tokens in enumerate(distinct)}
         self._spans[()] = (0, 0)
         self._layers = _empty((int(ends[-1]), num_layers, dim), folder)
-        line = ProgressLine(at_once=False)
+        report = progress.reporter("layers of {:,} of {:,} tokens")
         self._compute = tf.function(compute, input_signature=[tf.TensorSpec((None, None), tf.string)], autograph=False)
         done = 0
         for batch in batches(lengths, BATCH_TOKENS):
@@ -53,9 +53,7 @@ class CachedLayers:
             for number, layers in zip(batch, computed.numpy().transpose(0, 2, 1, 3), strict=True):
                 self._layers[ends[number] : ends[number + 1]] = layers[: lengths[number]]
                 done += lengths[number]
-            if line.due():
-                line.show(f"layers of {done:,} of {ends[-1]:,} tokens")
-        line.clear()
+            report(done, ends[-1])
         storage = "in a file" if isinstance(self._layers, np.memmap) else "in memory"
         size = self._layers.nbytes / 1e9
         _log.info("ELMo's layers of %s distinct sentences: %.2f GB %s", f"{len(distinct):,}", size, storage)

@@ -23,6 +23,11 @@ def matmul(left: tf.Tensor, right: tf.Tensor, dtype: str | tf.DType, **transpose
     return tf.cast(product, tf.float32)
 
 
+def real_positions(values: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """Returns a Keras mask of `values`, bool `(batch, time)`; without a mask, all positions are real."""
+    return tf.ones(tf.shape(values)[:2], tf.bool) if mask is None else tf.cast(mask, tf.bool)
+
+
 def cpu_has_bfloat16() -> bool:
     """Whether the CPU has instructions for bfloat16 products, and the environment does not forbid oneDNN to use them.
 

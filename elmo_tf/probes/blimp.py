@@ -11,8 +11,7 @@ import numpy as np
 from elmo_tf import sources
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.embedder import Embedder
-from elmo_tf.files import json_file
-from elmo_tf.files.progress import ProgressLine
+from elmo_tf.files import json_file, progress
 from elmo_tf.probes.results import Results, Row
 from elmo_tf.scoring import Score
 
@@ -44,8 +43,8 @@ def read_minimal_pairs(path: str | os.PathLike) -> list[MinimalPair]:
     Reference:
         Warstadt et al. 2020, "BLiMP: The Benchmark of Linguistic Minimal Pairs for English".
     """
-    pairs = [json_file.parse(line.text, MinimalPair, line.location) for line in numbered_lines.filled_lines(path)]
-    return numbered_lines.require_some(pairs, path, "pair of sentences")
+    pairs = [json_file.parse(line.text, MinimalPair, line.location) for line in numbered_lines.nonblank_lines(path)]
+    return numbered_lines.require_nonempty(pairs, path, "pair of sentences")
 
 
 def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
@@ -62,14 +61,7 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
         model = dataclasses.replace(model, tokenizer="penn")
     embedder = Embedder(model)
     sentences = [sentence for pair in pairs for sentence in (pair.sentence_good, pair.sentence_bad)]
-    line = ProgressLine(at_once=False)
-
-    def progress(done: int, total: int) -> None:
-        if line.due():
-            line.show(f"scored {done:,} of {total:,} sentences")
-
-    scores = embedder.score(sentences, progress)
-    line.clear()
+    scores = embedder.score(sentences, progress.reporter("scored {:,} of {:,} sentences"))
     good, bad = scores[::2], scores[1::2]
     terms = {pair.UID: _TERMS.get(pair.linguistics_term, pair.linguistics_term) for pair in pairs}
     wins = {name: _wins(measure, good, bad) for name, measure in _MEASURES.items()}

@@ -1,6 +1,6 @@
-"""A page to look at: the uses of a word, the surprisal of each word, and how similar the words of a sentence are.
+"""An HTML page that shows the uses of a word, the surprisal of each word, and how similar the words of a sentence are.
 
-One HTML file with its data, made from `look.html`; it needs neither a network nor a server.
+One file with its data, made from `look.html`; it needs neither a network nor a server.
 """
 
 import importlib.resources
@@ -15,23 +15,22 @@ import numpy as np
 from elmo_tf import scoring, sources
 from elmo_tf.corpus.sentences import read_lines
 from elmo_tf.errors import InputError
-from elmo_tf.files import staging, stores
-from elmo_tf.files.progress import ProgressLine
+from elmo_tf.files import progress, staging, stores
+from elmo_tf.probes.vectors import unit
 from elmo_tf.reference import NumpyBiLM, log_softmax
 from elmo_tf.text import tokenizers
 from elmo_tf.text.batches import BATCH_TOKENS, batches
 from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID, Softmax
 
-MOST_SENTENCES = 1000
+MAX_SENTENCES = 1000
 _NEAREST = 5  # uses shown for each use
 _LIKELIEST = 5  # words shown for a position
-_POSITIONS = 32  # processed at once: the probabilities of all words at each are in memory
+_POSITIONS = 32  # positions per chunk; each needs the probabilities of the whole vocabulary
 
 
-def write(source: sources.Path, text: str | os.PathLike, word: str, output: str | os.PathLike) -> None:
+def write(model: sources.Source, text: str | os.PathLike, word: str, output: str | os.PathLike) -> None:
     """Writes the page about the sentences of a file, one per line; see `look`. An earlier page is replaced."""
     staging.check_file(output)
-    model = sources.find(source)
     lines = list(filter(str.strip, read_lines(os.fspath(text), model.tokenizer)))
     template = importlib.resources.files("elmo_tf.probes").joinpath("look.html").read_text("utf-8")
     data = json.dumps(look(model, lines, word), ensure_ascii=False, separators=(",", ":"))
@@ -39,20 +38,19 @@ def write(source: sources.Path, text: str | os.PathLike, word: str, output: str 
     stores.write(output, template.replace("{{data}}", data.replace("<", "\\u003c")).encode())
 
 
-def look(source: sources.Path | sources.Source, texts: Sequence[str], word: str) -> dict[str, Any]:
+def look(model: sources.Source, texts: Sequence[str], word: str) -> dict[str, Any]:
     """Returns the data of the page, as values for JSON.
 
     Args:
-        source: the model, as for `elmo_tf.load`, or a `Source`; without a softmax, there is no surprisal.
-        texts: sentences, which the model's tokenizer splits, at most `MOST_SENTENCES`.
+        model: without a softmax, there is no surprisal.
+        texts: sentences, which the model's tokenizer splits, at most `MAX_SENTENCES`.
         word: a token with at least two uses in them, in upper or lower case.
 
     Raises:
         InputError: for fewer uses or more sentences, or if the model cannot be used.
     """
-    if len(texts) > MOST_SENTENCES:
-        raise InputError("text", f"{len(texts):,} sentences; a page shows at most {MOST_SENTENCES:,}")
-    model = source if isinstance(source, sources.Source) else sources.find(source)
+    if len(texts) > MAX_SENTENCES:
+        raise InputError("text", f"{len(texts):,} sentences; a page shows at most {MAX_SENTENCES:,}")
     sentences = [tokens for tokens in tokenizers.split([text.encode() for text in texts], model.tokenizer) if tokens]
     shown = [[token.decode(errors="replace") for token in tokens] for tokens in sentences]
     positions = [(n, position) for n, tokens in enumerate(shown) for position in range(len(tokens))]
@@ -79,7 +77,7 @@ def look(source: sources.Path | sources.Source, texts: Sequence[str], word: str)
     }
     try:
         softmax = model.softmax()
-    except InputError:  # the model has no softmax
+    except sources.NoSoftmaxError:
         return page
     return page | _surprisal(softmax, sentences, layers)
 
@@ -112,14 +110,14 @@ def _nearest(vectors: np.ndarray) -> list[list[list[int]]]:
 
 def _cosines(vectors: np.ndarray) -> np.ndarray:
     """Returns the cosine of each pair of rows, `(..., rows, rows)`; 0 for a vector without length."""
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    unit = vectors / np.where(lengths == 0, 1, lengths)
-    return unit @ unit.swapaxes(-1, -2)
+    scaled = unit(vectors)
+    return scaled @ scaled.swapaxes(-1, -2)
 
 
 def _surprisal(softmax: Softmax, sentences: Sequence[Sequence[bytes]], layers: Sequence[np.ndarray]) -> dict[str, Any]:
     """Returns each token's surprisal and the likeliest words at its position: forward, backward, and both."""
-    line, bits, likeliest, unknown = ProgressLine(at_once=False), [], [], []
+    bits, likeliest, unknown = [], [], []
+    report = progress.reporter("{:,} of {:,} sentences")
     for tokens, values in zip(sentences, layers, strict=True):
         ids, (forward, backward) = np.array(softmax.vocabulary.ids(tokens)), np.split(values[-1], 2, -1)
         outputs = np.stack([forward[:-2], backward[2:]])
@@ -128,9 +126,7 @@ def _surprisal(softmax: Softmax, sentences: Sequence[Sequence[bytes]], layers: S
         bits.append(np.concatenate(surprisals, 1).round(2).tolist())
         likeliest.append(np.concatenate(words, 1).tolist())
         unknown.append(np.flatnonzero(ids == UNKNOWN_ID).tolist())
-        if line.due():
-            line.show(f"{len(bits):,} of {len(sentences):,} sentences")
-    line.clear()
+        report(len(bits), len(sentences))
     used = sorted({number for row in likeliest for number in np.ravel(row).tolist()})
     names = {number: softmax.vocabulary.tokens[number].decode() for number in used}
     return {"bits": bits, "likeliest": likeliest, "unknown": unknown, "words": names}

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from elmo_tf import engines, sources
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.word_vectors import iterate_word_vectors
 from elmo_tf.corpus.sentences import read_lines
@@ -17,6 +16,7 @@ from elmo_tf.embedder import Embedder
 from elmo_tf.engines import Layers, Words, check_layers
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
+from elmo_tf.probes.vectors import unit
 from elmo_tf.text import tokenizers
 
 # Tokens over which the mean vector is taken: its error is then 1 % of a component's standard deviation.
@@ -37,31 +37,28 @@ class Use(NamedTuple):
 
 
 def search(
-    source: sources.Path | sources.Source,
+    model: Embedder,
     text: str | os.PathLike,
     sentence: str | bytes,
     word: str | bytes,
     layers: Layers = "mix",
     count: int = 10,
     same_word: bool = False,
-    engine: engines.Name | None = None,
 ) -> list[Use]:
     """Returns the uses of words in a text that are most similar to the first use of a word in a sentence, best first.
 
     Args:
-        source: the model, as for `elmo_tf.load`, or a `Source`.
         text: a file, plain or compressed, with one sentence per line, or FASTA; the model's tokenizer splits them.
         sentence: with `word` in it.
         word: a token of the sentence.
         layers: as for `encode`, except "all".
         count: the largest number of uses to return.
         same_word: whether to consider only uses of `word`.
-        engine: what computes, as for `elmo_tf.load`.
 
     Raises:
         InputError: if the word is not in its sentence, there is no use in the text, or a file cannot be used.
     """
-    source = source if isinstance(source, sources.Source) else sources.find(source)
+    source = model.source
     tokens, token = _query(sentence, word, source.tokenizer)
     check_layers(layers, source.num_layers)
     if layers == "all":
@@ -70,15 +67,13 @@ def search(
     only = token if same_word else None
     lines = _lines(text, source.tokenizer, only, progress)
     try:
-        first = list(itertools.islice(lines, 1))  # reports a wrong text before the model loads, which takes seconds
-        model = Embedder(source, engine=engine)
         ((_, vectors),) = model.embed([tokens], layers)
-        embedded = _embed(itertools.chain(first, lines), layers, model)
+        embedded = _embed(lines, layers, model)
         uses = nearest_uses(tokens, vectors[tokens.index(token)], embedded, count, only)
     finally:
         progress.clear()
     kind = f"other line with the word {_shown(token)!r}" if same_word else "sentence other than the given one"
-    return numbered_lines.require_some(uses, text, kind)
+    return numbered_lines.require_nonempty(uses, text, kind)
 
 
 def nearest_uses(
@@ -90,7 +85,7 @@ def nearest_uses(
     information about a use, and makes all cosines nearly equal. Memory does not grow with the text.
 
     Args:
-        sentence: the target's sentence, which is skipped wherever it occurs.
+        sentence: the target's sentence, excluded from the results.
         target: float32 `(dim,)`.
         embedded: the text: each line's number, its tokens and their vectors `(tokens, dim)`; only lines with tokens.
         count: the largest number of uses to return.
@@ -139,9 +134,9 @@ def nearest_words(path: str | os.PathLike, word: str, count: int = 10) -> list[t
     vectors = dict(iterate_word_vectors(path, {word, word.lower()}))
     if not vectors:
         raise InputError(str(path), f"it has no vector for {word!r}")
-    own = word if word in vectors else word.lower()
-    target = vectors[own]
-    others = ((name, vector) for name, vector in iterate_word_vectors(path) if name != own)
+    matched_word = word if word in vectors else word.lower()
+    target = vectors[matched_word]
+    others = ((name, vector) for name, vector in iterate_word_vectors(path) if name != matched_word)
     cosines = ((name, float(_cosines(vector[None], target)[0])) for name, vector in others)
     return heapq.nlargest(count, cosines, key=lambda pair: pair[1])
 
@@ -203,6 +198,5 @@ def _next_lines(lines: Iterator[Any]) -> Iterator[Any]:
 
 def _cosines(vectors: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Returns the cosine of each row, float32 `(tokens,)`; 0 for a vector without length."""
-    lengths = np.linalg.norm(vectors, axis=-1) * np.linalg.norm(target)
     # Rounding may give a little more than 1.
-    return np.clip(vectors @ target / np.where(lengths == 0, 1, lengths), -1, 1)
+    return np.clip(unit(vectors) @ unit(target), -1, 1)

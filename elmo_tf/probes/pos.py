@@ -34,7 +34,7 @@ def probe(source: vectors.Source, train: list[Tagged], test: list[Tagged], seed:
     if len(tags) < 2:
         raise InputError("train", "at least two different tags", tags)
     numbers = {tag: number for number, tag in enumerate(tags)}
-    answers = [
+    tag_ids = [
         np.array([numbers.get(tag, -1) for sentence in part for tag in sentence.labels or []]) for part in (train, test)
     ]
     tokens = [[sentence.tokens for sentence in part] for part in (train, test)]
@@ -42,38 +42,38 @@ def probe(source: vectors.Source, train: list[Tagged], test: list[Tagged], seed:
     layers = [vectors.embed(source, *part) for part in zip(tokens, spans, strict=True)]
 
     def scores(features: list[np.ndarray]) -> dict[str, float]:
-        return {"accuracy": float(np.mean(classify(features[0], features[1], answers[0]) == answers[1]))}
+        return {"accuracy": float(np.mean(classify(features[0], features[1], tag_ids[0]) == tag_ids[1]))}
 
     rows = [Row("most frequent tag", "baseline", {"accuracy": _most_frequent(train, test)})]
     for number in range(layers[0].shape[1]):
         rows.append(
             Row(f"layer {number}", "layer", scores([values[:, number].astype(np.float32) for values in layers]))
         )
-    weights = _learned_weights(layers[0], answers[0], len(tags), seed)
+    weights = _learned_weights(layers[0], tag_ids[0], len(tags), seed)
     mixed = [np.einsum("j,njd->nd", weights.astype(np.float32), values, dtype=np.float32) for values in layers]
     rows.append(Row("mix", "mix", scores(mixed)))
     details = {
-        "train_tokens": len(answers[0]),
-        "test_tokens": len(answers[1]),
+        "train_tokens": len(tag_ids[0]),
+        "test_tokens": len(tag_ids[1]),
         "tags": tags,
         "mix_weights": [round(float(weight), 4) for weight in weights],
     }
     return Results("POS", rows, details)
 
 
-def classify(train: np.ndarray, test: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """Fits a logistic regression to the `answers` of `train` and returns its predictions for `test`.
+def classify(train: np.ndarray, test: np.ndarray, tag_ids: np.ndarray) -> np.ndarray:
+    """Fits a logistic regression to the tags of `train` and returns its predictions for `test`.
 
     Args:
         train, test: float32 `(tokens, dim)` features, standardized in place.
-        answers: `(tokens,)` of `train`.
+        tag_ids: int `(tokens,)`, the tags of `train`.
     """
     scaler = sklearn.preprocessing.StandardScaler(copy=False).fit(train)
     model = sklearn.linear_model.LogisticRegression(max_iter=_MAX_ITERATIONS, tol=1e-3)
-    # A single thread: if another program uses a core, several threads wait ten times as long as they compute.
+    # A single thread: with a busy core, multithreaded BLAS spends ten times longer waiting than computing.
     with warnings.catch_warnings(), threadpoolctl.threadpool_limits(1):
         warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)  # see _MAX_ITERATIONS
-        model.fit(scaler.transform(train), answers)
+        model.fit(scaler.transform(train), tag_ids)
     return model.predict(scaler.transform(test))
 
 
@@ -90,7 +90,7 @@ class _Rows(keras.layers.Layer):
         return tf.cast(tf.ensure_shape(rows, (None, *self._array.shape[1:])), tf.float32)
 
 
-def _learned_weights(layers: np.ndarray, answers: np.ndarray, num_tags: int, seed: int) -> np.ndarray:
+def _learned_weights(layers: np.ndarray, tag_ids: np.ndarray, num_tags: int, seed: int) -> np.ndarray:
     """Returns the softmax-normalized weights of the layers, learned with a linear classifier."""
     keras.utils.set_random_seed(seed)
     num_layers, dim = layers.shape[1:]
@@ -102,7 +102,7 @@ def _learned_weights(layers: np.ndarray, answers: np.ndarray, num_tags: int, see
     model = keras.Model(numbers, outputs)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(_MIX_RATE), loss)
-    model.fit(np.arange(len(answers)), answers, batch_size=_MIX_BATCH_SIZE, epochs=_MIX_EPOCHS, verbose=0)
+    model.fit(np.arange(len(tag_ids)), tag_ids, batch_size=_MIX_BATCH_SIZE, epochs=_MIX_EPOCHS, verbose=0)
     return tf.nn.softmax(mix.scalar_parameters).numpy()
 
 
@@ -116,5 +116,5 @@ def _most_frequent(train: list[Tagged], test: list[Tagged]) -> float:
     for token, tag in pairs[0]:
         counts[token][tag] += 1
     best = {token: tags.most_common(1)[0][0] for token, tags in counts.items()}
-    usual = collections.Counter(tag for _, tag in pairs[0]).most_common(1)[0][0]
-    return float(np.mean([best.get(token, usual) == tag for token, tag in pairs[1]]))
+    most_frequent = collections.Counter(tag for _, tag in pairs[0]).most_common(1)[0][0]
+    return float(np.mean([best.get(token, most_frequent) == tag for token, tag in pairs[1]]))

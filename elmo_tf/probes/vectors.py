@@ -1,4 +1,4 @@
-"""All layers of chosen tokens of a text."""
+"""Layer vectors of selected token spans."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ import numpy as np
 
 from elmo_tf import sources
 from elmo_tf.embedder import Embedder
-from elmo_tf.files.progress import ProgressLine
+from elmo_tf.files import progress
 
 
 class Model(Protocol):
@@ -33,7 +33,7 @@ def embed(source: Source, sentences: Sequence[Sequence[str]], spans: Sequence[Se
     # The model skips empty sentences, so those without spans cost nothing.
     needed = [sentence if chosen else [] for sentence, chosen in zip(sentences, spans, strict=True)]
     encoded = [[token.encode() for token in sentence] for sentence in needed]
-    line = ProgressLine(at_once=False)
+    report = progress.reporter("embedded {:,} of {:,} tokens")
     done, total = 0, sum(map(len, encoded))
     for number, layers in model.embed(encoded):
         if not len(means):
@@ -41,7 +41,11 @@ def embed(source: Source, sentences: Sequence[Sequence[str]], spans: Sequence[Se
         for row, (start, end) in enumerate(spans[number], firsts[number]):
             means[row] = layers[:, start:end].mean(1)
         done += len(encoded[number])
-        if line.due():
-            line.show(f"embedded {done:,} of {total:,} tokens")
-    line.clear()
+        report(done, total)
     return means
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Returns vectors scaled to length 1, `(..., dim)`; a zero vector stays 0."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return vectors / np.where(lengths == 0, 1, lengths)

@@ -53,23 +53,23 @@ def probe(
             raise InputError(parameter, "it has no words with senses")
     in_training = _senses(train)
     senses = {lemma: [sense] for lemma, sense in (first_senses or {}).items()} | in_training
-    answers, lemmas = np.array([use.sense for use in _uses(train)]), [use.lemma for use in _uses(test)]
+    train_senses, lemmas = np.array([use.sense for use in _uses(train)]), [use.lemma for use in _uses(test)]
     ambiguous = np.array([len(senses.get(lemma, ())) > 1 for lemma in lemmas])
-    usual = [senses.get(lemma, [_UNKNOWN])[0] for lemma in lemmas]
-    predictions: dict[str, tuple[str, Any]] = {"most frequent sense": ("baseline", usual)}
+    most_frequent = [senses.get(lemma, [_UNKNOWN])[0] for lemma in lemmas]
+    predictions: dict[str, tuple[str, Any]] = {"most frequent sense": ("baseline", most_frequent)}
     if first_senses:
         predictions["first sense"] = "baseline", [first_senses.get(lemma, _UNKNOWN) for lemma in lemmas]
     parts = [_embed(source, part) for part in (train, test)]
     averages = [layers.mean(1, dtype=np.float32) for layers in parts]
     for number in range(parts[0].shape[1]):
         layer = [layers[:, number].astype(np.float32) for layers in parts]
-        predictions[f"layer {number}"] = "layer", _nearest(layer, answers, lemmas, senses)
+        predictions[f"layer {number}"] = "layer", _nearest(layer, train_senses, lemmas, senses)
     centered = [average - averages[0].mean(0) for average in averages]  # minus the mean of all training uses
     for name, mixed in (("average", averages), ("average minus mean", centered)):
-        predictions[name] = "mix", _nearest(mixed, answers, lemmas, senses)
+        predictions[name] = "mix", _nearest(mixed, train_senses, lemmas, senses)
     rows = [Row(name, kind, _scores(test, np.array(chosen), ambiguous)) for name, (kind, chosen) in predictions.items()]
     details = {
-        "train_uses": len(answers),
+        "train_uses": len(train_senses),
         "test_uses": len(lemmas),
         "unseen_rate": round(float(np.mean([lemma not in in_training for lemma in lemmas])), 4),
         "ambiguous_rate": round(float(np.mean(ambiguous)), 4),
@@ -80,8 +80,8 @@ def probe(
 def f1(vectors: Sequence[np.ndarray], parts: Sequence[list[SenseSentence]]) -> float:
     """Returns the F1 as `probe` does, given the vectors of all uses in training and in test, float32 `(uses, dim)`."""
     train, test = parts
-    answers, lemmas = np.array([use.sense for use in _uses(train)]), [use.lemma for use in _uses(test)]
-    predicted = _nearest(list(vectors), answers, lemmas, _senses(train))
+    train_senses, lemmas = np.array([use.sense for use in _uses(train)]), [use.lemma for use in _uses(test)]
+    predicted = _nearest(list(vectors), train_senses, lemmas, _senses(train))
     return _scores(test, predicted, np.ones(len(predicted), bool))["F1"]
 
 
@@ -103,7 +103,7 @@ def _senses(train: list[SenseSentence]) -> dict[str, list[str]]:
 
 
 def _nearest(
-    layers: list[np.ndarray], train_answers: np.ndarray, lemmas: list[str], senses: dict[str, list[str]]
+    layers: list[np.ndarray], train_senses: np.ndarray, lemmas: list[str], senses: dict[str, list[str]]
 ) -> np.ndarray:
     """Returns for each test use the sense whose average training vector has the largest cosine with it.
 
@@ -111,7 +111,7 @@ def _nearest(
     vectors in training and test, float32 `(uses, dim)`; `lemmas` are those of the test uses; `senses` are each lemma's
     senses in training, or else its first in the dictionary.
     """
-    names, indices = np.unique(train_answers, return_inverse=True)
+    names, indices = np.unique(train_senses, return_inverse=True)
     averages = np.zeros((len(names), layers[0].shape[1]))
     np.add.at(averages, indices, layers[0])  # sums instead of means: only the direction matters
     averages /= np.linalg.norm(averages, axis=1, keepdims=True) + np.finfo(np.float32).tiny
@@ -121,8 +121,8 @@ def _nearest(
         candidates = senses.get(lemma, [_UNKNOWN])
         if len(candidates) > 1:
             similarities = averages[[numbers[sense] for sense in candidates]] @ vector
-            near = similarities >= similarities.max() - _TIE * np.linalg.norm(vector)
-            candidates = [candidates[int(near.argmax())]]
+            is_tied = similarities >= similarities.max() - _TIE * np.linalg.norm(vector)
+            candidates = [candidates[int(is_tied.argmax())]]
         predicted.append(candidates[0])
     return np.array(predicted)
 

@@ -24,9 +24,9 @@ from elmo_tf.tasks.scores import squad_eval
 from elmo_tf.tasks.system import System, mean_log_probabilities
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors
 
-# The most tokens of a training paragraph: memory grows with their square. No paragraph of SQuAD has over 1,000.
-_LONGEST_TRAINED = 1024
-_FAR = -1e9  # below any score
+# Longest paragraph trained on, in tokens; memory is quadratic in it. No paragraph of SQuAD has over 1,000.
+_MAX_TRAINING_TOKENS = 1024
+_MASKED_SCORE = -1e9  # below any score
 _IMPOSSIBLE = "questions without an answer"  # the label of a network that scores "no answer"
 _NO_ANSWER_UNITS = 80  # of the hidden layer before that score [D]
 
@@ -51,15 +51,12 @@ class AnswersRecipe(Recipe):
 
 
 class AnswerSpan(NamedTuple):
-    """An answer: its first and last token in the paragraph, and its probability among all possible answers.
+    """An answer: its first and last token in the paragraph, and its probability among all possible answers."""
 
-    The fields are numbers for one answer, tensors for a batch.
-    """
-
-    first: Any
-    last: Any
-    probability: Any
-    no_answer: Any = 0.0  # the probability that the question has no answer
+    first: int
+    last: int
+    probability: float
+    no_answer: float = 0.0  # the probability that the question has no answer
 
 
 class Task(System):
@@ -103,10 +100,10 @@ class Task(System):
         return question
 
     def examples(self, items: Sequence[Question], training: bool) -> list[Question]:
-        kept = [question for question in items if not training or len(question.paragraph.words) <= _LONGEST_TRAINED]
+        kept = [question for question in items if not training or len(question.paragraph.words) <= _MAX_TRAINING_TOKENS]
         if len(kept) < len(items):
             message = "warning: questions about paragraphs of more than %d tokens are not trained on: %d of %d"
-            _log.warning(message, _LONGEST_TRAINED, len(items) - len(kept), len(items))
+            _log.warning(message, _MAX_TRAINING_TOKENS, len(items) - len(kept), len(items))
         return kept
 
     def labels_of(self, examples: Sequence[Question]) -> list[str]:
@@ -117,12 +114,12 @@ class Task(System):
         return [example.paragraph.tokens, example.tokens]
 
     def network(self, vectors: TokenVectors) -> keras.Model:
-        own = self.recipe.network
-        units = own.baseline_units if vectors.elmo is None else own.units
+        settings = self.recipe.network
+        units = settings.baseline_units if vectors.elmo is None else settings.units
 
         def dropout(hidden: keras.KerasTensor) -> keras.KerasTensor:
             """Applies variational dropout: all tokens share a mask."""
-            return keras.layers.SpatialDropout1D(own.dropout_rate)(hidden)
+            return keras.layers.SpatialDropout1D(settings.dropout_rate)(hidden)
 
         inputs = {name: keras.Input((None,), dtype="string", name=name) for name in self.token_inputs}
         encoder = _bigru(units)
@@ -137,13 +134,13 @@ class Task(System):
         both = keras.layers.Concatenate()([attended, hidden, keras.layers.Multiply()([attended, hidden])])
         refined = dropout(keras.layers.Add()([merged, keras.layers.Dense(2 * units, "relu")(both)]))
         # The scores of the answer's end also depend on those of its start.
-        of_start = _bigru(units)(refined)
-        of_end = _bigru(units)(keras.layers.Concatenate()([refined, of_start]))
+        start_states = _bigru(units)(refined)
+        end_states = _bigru(units)(keras.layers.Concatenate()([refined, start_states]))
         real = TokenMask()(inputs["paragraph"])
-        sides = {"start": of_start, "end": of_end}
-        outputs = {name: _scores(states, real, name) for name, states in sides.items()}
+        states = {"start": start_states, "end": end_states}
+        outputs = {name: _scores(hidden, real, name) for name, hidden in states.items()}
         if self.labels:
-            outputs["none"] = _no_answer_score(outputs, sides)
+            outputs["none"] = _no_answer_score(outputs, states)
         return keras.Model(inputs, outputs)
 
     def targets(self, examples: Sequence[Question]) -> dict[str, np.ndarray]:
@@ -151,7 +148,7 @@ class Task(System):
         targets = {name: np.zeros(shape, bool) for name in ("start", "end")}
         for row, question in enumerate(examples):
             for answer in question.answers:
-                if words := question.paragraph.covering(answer):
+                if words := question.paragraph.token_span(answer):
                     targets["start"][row, words[0]] = targets["end"][row, words[1]] = True
         if self.labels:
             targets["none"] = np.array([question.is_impossible for question in examples])
@@ -160,7 +157,7 @@ class Task(System):
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
         """Returns the mean of -log p(start) - log p(end), with the probabilities of several answers added up [D].
 
-        "No answer" competes with each start and with each end.
+        The no-answer score is one more class of both softmaxes.
         """
         losses = []
         for name in ("start", "end"):
@@ -168,19 +165,16 @@ class Task(System):
             if "none" in outputs:
                 scores = tf.concat([scores, outputs["none"]], 1)
                 gold = tf.concat([gold, targets["none"][:, None]], 1)
-            right = tf.where(gold, scores, _FAR)
-            losses.append(tf.reduce_logsumexp(scores, -1) - tf.reduce_logsumexp(right, -1))
+            gold_scores = tf.where(gold, scores, _MASKED_SCORE)
+            losses.append(tf.reduce_logsumexp(scores, -1) - tf.reduce_logsumexp(gold_scores, -1))
         return tf.reduce_mean(tf.add_n(losses))
 
     def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
-        longest, none = self.recipe.network.longest_answer, outputs.get("none")
-        answers = best_spans(outputs["start"], outputs["end"], longest, none)._asdict()
-        if none is None:
-            del answers["no_answer"]
-        return answers
+        longest = self.recipe.network.longest_answer
+        return best_spans(outputs["start"], outputs["end"], longest, outputs.get("none"))
 
     def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
-        """As `decode`; "no answer" competes with each start and with each end."""
+        """As `decode`. The no-answer score is one more class of both softmaxes."""
         names = ["none"] if self.labels else []
         start, end = (
             mean_log_probabilities([tf.concat([scores[name] for name in (side, *names)], 1) for scores in outputs])
@@ -197,13 +191,13 @@ class Task(System):
         return [AnswerSpan(*row) for row in zip(*columns, strict=True)]
 
     def scores(self, examples: Sequence[Question], predictions: Sequence[AnswerSpan]) -> dict[str, float]:
-        gold = dict(enumerate([answer.text for answer in question.answers] for question in examples))
+        gold = [[answer.text for answer in question.answers] for question in examples]
         pairs = zip(examples, predictions, strict=True)
-        predicted = dict(enumerate(question.paragraph.text_of(*span[:2]).text for question, span in pairs))
+        predicted = [question.paragraph.text_of(span.first, span.last).text for question, span in pairs]
         by_characters = self.notes(examples)["unit"] == "characters"
         if not self.labels_of(examples) and not self.labels:
             return squad_eval.score(gold, predicted, by_characters)
-        no_answer = {number: span.no_answer for number, span in enumerate(predictions)}
+        no_answer = [span.no_answer for span in predictions]
         return squad_eval.score_with_unanswerable(gold, predicted, no_answer, by_characters)
 
     def notes(self, examples: Sequence[Question]) -> dict[str, str]:
@@ -228,25 +222,27 @@ class Task(System):
         return named | answer
 
 
-def best_spans(start: tf.Tensor, end: tf.Tensor, most: int, none: tf.Tensor | None = None) -> AnswerSpan:
-    """Returns each row's span of up to `most` tokens with the highest score: in a tie the shortest, then the first.
+def best_spans(
+    start: tf.Tensor, end: tf.Tensor, max_length: int, none: tf.Tensor | None = None
+) -> dict[str, tf.Tensor]:
+    """Returns each row's span of up to `max_length` tokens with the highest score; in a tie the shortest, the first.
 
     `start` and `end`, float `(batch, time)`, are the scores of each token as the first and the last of an answer, far
     below all others at padding. `none`, float `(batch, 1)`, replaces both scores where there is no answer. The results
-    are int32 `(batch,)`, and float64 for the probabilities.
+    have the names of `AnswerSpan`'s fields, `no_answer` only if `none` is given: int32 `(batch,)`, and float64 for the
+    probabilities.
     """
     start, time = tf.cast(start, tf.float64), tf.shape(start)[1]
-    behind = tf.pad(tf.cast(end, tf.float64), ((0, 0), (0, most - 1)), constant_values=-np.inf)
+    padded_end = tf.pad(tf.cast(end, tf.float64), ((0, 0), (0, max_length - 1)), constant_values=-np.inf)
     # Rows by the number of tokens after the first, columns by the first token.
-    sums = tf.stack([start + behind[:, more : more + time] for more in range(most)], 1)
-    sums = tf.reshape(sums, (-1, most * time))
+    sums = tf.stack([start + padded_end[:, length : length + time] for length in range(max_length)], 1)
+    sums = tf.reshape(sums, (-1, max_length * time))
     best = tf.argmax(sums, 1, tf.int32)
-    of_none = (
-        tf.fill((tf.shape(sums)[0], 1), tf.cast(-np.inf, tf.float64)) if none is None else 2 * tf.cast(none, tf.float64)
-    )
-    total = tf.reduce_logsumexp(tf.concat([sums, of_none], 1), 1)
+    scores = sums if none is None else tf.concat([sums, 2 * tf.cast(none, tf.float64)], 1)
+    total = tf.reduce_logsumexp(scores, 1)
     probability = tf.exp(tf.reduce_max(sums, 1) - total)
-    return AnswerSpan(best % time, best % time + best // time, probability, tf.exp(of_none[:, 0] - total))
+    spans = {"first": best % time, "last": best % time + best // time, "probability": probability}
+    return spans if none is None else spans | {"no_answer": tf.exp(scores[:, -1] - total)}
 
 
 def _no_answer_score(scores: dict[str, keras.KerasTensor], hidden: dict[str, keras.KerasTensor]) -> keras.KerasTensor:
@@ -260,15 +256,13 @@ def _no_answer_score(scores: dict[str, keras.KerasTensor], hidden: dict[str, ker
 
 
 def _bigru(units: Positive) -> keras.layers.Layer:
-    """Returns a GRU in each direction, of the kind that cuDNN has, with the initial values of [D]."""
-    kernel, recurrent = (keras.initializers.TruncatedNormal(stddev=0.05) for _ in range(2))
-    options = {"return_sequences": True, "reset_after": True}
-    gru = keras.layers.GRU(units, kernel_initializer=kernel, recurrent_initializer=recurrent, **options)
-    return keras.layers.Bidirectional(gru)
+    """Returns a bidirectional GRU that cuDNN supports, with the initial values of [D]."""
+    initializers = dict.fromkeys(("kernel_initializer", "recurrent_initializer"), "truncated_normal")  # stddev 0.05
+    return keras.layers.Bidirectional(keras.layers.GRU(units, return_sequences=True, **initializers))
 
 
 def _scores(hidden: keras.KerasTensor, real: keras.KerasTensor, name: str) -> keras.KerasTensor:
     """Returns a score for each token, float32 `(batch, time)`, far below all others at padding."""
     # A bias, the same for all tokens, would have no effect.
     scores = keras.ops.squeeze(keras.layers.Dense(1, use_bias=False, name=name)(hidden), -1)
-    return keras.ops.where(real, scores, _FAR)
+    return keras.ops.where(real, scores, _MASKED_SCORE)

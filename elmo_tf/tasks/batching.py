@@ -8,12 +8,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.files.progress import ProgressLine
+from elmo_tf.files import progress
 from elmo_tf.tasks.system import Example, Prediction, System
+from elmo_tf.text.batches import batches as text_batches
 
-_POOL = 50  # batches' worth of examples that are sorted by length together
-_TRAINING_TOKENS = 16384  # most positions of a training batch, padding included, unless one example has more
-_PREDICTION_TOKENS = 4096  # most positions of a prediction batch
+_POOL = 50  # size of a length bucket, in batches
+_TRAINING_TOKENS = 16384  # maximum positions of a training batch, padding included, unless one example has more
+_PREDICTION_TOKENS = 4096  # maximum positions of a prediction batch
 
 
 def length(system: System, example: Example) -> int:
@@ -30,12 +31,13 @@ def training_batches(
     `count`, batches are split or joined until there are `count`: Keras expects the same number in each epoch.
     """
     random = np.random.default_rng(seed)
-    order = random.permutation(len(lengths))
+    order, token_counts = random.permutation(len(lengths)), np.array(lengths)
     size = _POOL * batch_size
     batches = []
     for start in range(0, len(order), size):
-        pool = sorted(order[start : start + size].tolist(), key=lengths.__getitem__)
-        batches += _cut(pool, lengths, batch_size, _TRAINING_TOKENS)
+        pool = order[start : start + size]
+        by_length = text_batches(token_counts[pool].tolist(), _TRAINING_TOKENS, batch_size)
+        batches += [pool[batch].tolist() for batch in by_length]
     if count is not None:
         batches = _as_many(batches, count, lengths)
     return [batches[number] for number in random.permutation(len(batches))]
@@ -50,7 +52,7 @@ def training_data(system: System, examples: Sequence[Example], first: int) -> tu
         for epoch in itertools.count(first):
             random = np.random.default_rng((fit.seed, epoch, 1))
             for batch in training_batches(lengths, fit.batch_size, (fit.seed, epoch), count):
-                chosen = system.drawn([examples[index] for index in batch], random)
+                chosen = system.resample([examples[index] for index in batch], random)
                 yield system.inputs(chosen), system.targets(chosen)
 
     def spec(array: np.ndarray) -> tf.TensorSpec:
@@ -60,13 +62,8 @@ def training_data(system: System, examples: Sequence[Example], first: int) -> tu
     return tf.data.Dataset.from_generator(arrays, output_signature=signature).prefetch(4), count
 
 
-def prediction_batches(lengths: Sequence[int], most: int) -> list[list[int]]:
-    """Returns the indices of the examples of each batch, at most `most`, by ascending length."""
-    return _cut(np.argsort(lengths, kind="stable").tolist(), lengths, most, _PREDICTION_TOKENS)
-
-
 class Predictor:
-    """Runs a network, which may be trained further between calls, or several networks of a system together."""
+    """Predicts with one network or an ensemble; weights are read at each call."""
 
     def __init__(self, system: System, *networks: keras.Model):
         self.system = system
@@ -84,17 +81,15 @@ class Predictor:
         """Returns the prediction for each example, which does not depend on the other examples."""
         predictions: list[Any] = [None] * len(examples)
         lengths = [length(self.system, example) for example in examples]
-        line, done = ProgressLine(at_once=False), 0
-        for indices in prediction_batches(lengths, self.system.most_predicted):
+        report, done = progress.reporter("predicted {:,} of {:,}"), 0
+        for indices in text_batches(lengths, _PREDICTION_TOKENS, self.system.prediction_batch_size):
             chosen = [examples[index] for index in indices]
             inputs = {name: tf.constant(array) for name, array in self.system.inputs(chosen).items()}
             decoded = {name: tensor.numpy() for name, tensor in self._call(inputs).items()}
             for index, prediction in zip(indices, self.system.predict(decoded, chosen), strict=True):
                 predictions[index] = prediction
             done += len(indices)
-            if line.due():
-                line.show(f"predicted {done:,} of {len(examples):,}")
-        line.clear()
+            report(done, len(examples))
         return predictions
 
     def scores(self, examples: Sequence[Example]) -> dict[str, float]:
@@ -118,14 +113,4 @@ def _as_many(batches: list[list[int]], count: int, lengths: Sequence[int]) -> li
     while len(batches) > count:
         smallest, second = sorted(batches, key=positions)[:2]
         batches = [batch for batch in batches if batch not in (smallest, second)] + [smallest + second]
-    return batches
-
-
-def _cut(order: list[int], lengths: Sequence[int], most: int, most_tokens: int) -> list[list[int]]:
-    """Cuts an order by ascending length into batches."""
-    batches: list[list[int]] = []
-    for index in order:
-        if not batches or len(batches[-1]) == most or lengths[index] * (len(batches[-1]) + 1) > most_tokens:
-            batches.append([])
-        batches[-1].append(index)
     return batches

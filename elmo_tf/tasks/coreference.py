@@ -1,4 +1,4 @@
-"""Which words of a document mean the same person or thing: span ranking (Peters et al. 2018, supplement A.6).
+"""Coreference resolution by span ranking (Peters et al. 2018, supplement A.6).
 
 Sources of the settings: [P] the paper, [C] Lee et al. 2017, whose system it is, and its code; [C18] the code of Lee
 et al. 2018, which uses ELMo. Each sentence is encoded by itself [C]. The head of a span is a mean of vectors without
@@ -19,7 +19,7 @@ from elmo_tf.annotated.coref_documents import Document, Mention
 from elmo_tf.config import AboveZero, Checked, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.documents import clusters_of, cut, mention_rows, window
-from elmo_tf.tasks.layers.antecedents import NONE, AntecedentScores
+from elmo_tf.tasks.layers.antecedents import NO_ANTECEDENT, AntecedentScores
 from elmo_tf.tasks.layers.lstms import CoupledLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
@@ -38,7 +38,7 @@ class Network(Checked):
     max_width: Positive = 10  # words of a mention at most
     ratio: AboveZero = 0.4  # spans that are kept for each word
     antecedents: Positive = 250  # nearest kept spans that a span may refer to
-    window: Positive = 50  # sentences of a document in a training step, at most; drawn anew in each epoch
+    window: Positive = 50  # sentences of a document in a training step, at most; sampled again in every epoch
     speakers: bool = True  # whether "the same speaker" is a feature of a pair of mentions
     genres: bool = True  # whether the document's genre, if its name tells it, is a feature
     lexical_dropout_rate: Rate = 0.5  # of the words' vectors
@@ -57,7 +57,7 @@ class Task(System):
 
     name = "coreference"
     metric = "average_f1"
-    most_predicted = 1
+    prediction_batch_size = 1
     predicts_labels = False  # the labels are genres
     recipes: ClassVar = {
         "paper": CoreferenceRecipe(
@@ -94,7 +94,7 @@ class Task(System):
             document = Document("", [checked_tokens(sentence) for sentence in item])
         return cut(document)
 
-    def drawn(self, examples: Sequence[Document], random: np.random.Generator) -> list[Document]:
+    def resample(self, examples: Sequence[Document], random: np.random.Generator) -> list[Document]:
         return [window(document, self.recipe.network.window, random) for document in examples]
 
     def labels_of(self, examples: Sequence[Document]) -> list[str]:
@@ -107,27 +107,31 @@ class Task(System):
     # Network.
 
     def network(self, vectors: TokenVectors) -> keras.Model:
-        own = self.recipe.network
+        settings = self.recipe.network
         tokens, speakers = (keras.Input((None,), dtype="string", name=name) for name in ("tokens", "speakers"))
         documents, genres = (keras.Input((), dtype="int32", name=name) for name in ("documents", "genres"))
         embedded = vectors(tokens)
-        static = keras.layers.Dropout(own.lexical_dropout_rate)(embedded.static)
+        static = keras.layers.Dropout(settings.lexical_dropout_rate)(embedded.static)
         below = joined(static, embedded.elmo)
         directions = (
-            CoupledLSTM(own.units, own.dropout_rate, reverse, name=name)(below)
-            for name, reverse in (("forward", False), ("backward", True))
+            CoupledLSTM(settings.units, settings.dropout_rate, go_backwards, name=name)(below)
+            for name, go_backwards in (("forward", False), ("backward", True))
         )
-        hidden = keras.layers.Dropout(own.dropout_rate)(keras.layers.Concatenate()(list(directions)))
-        scorers = {"feature_dim": own.feature_dim, "units": own.hidden_units, "dropout_rate": own.dropout_rate}
-        mentions = MentionSpans(own.max_width, own.ratio, **scorers, name="mentions")(
+        hidden = keras.layers.Dropout(settings.dropout_rate)(keras.layers.Concatenate()(list(directions)))
+        scorers = {
+            "feature_dim": settings.feature_dim,
+            "units": settings.hidden_units,
+            "dropout_rate": settings.dropout_rate,
+        }
+        mentions = MentionSpans(settings.max_width, settings.ratio, **scorers, name="mentions")(
             {"hidden": embedded.above(hidden), "vectors": static, "documents": documents}
         )
         sentences = {"documents": documents, "genres": genres, "speakers": speakers}
-        num_genres = len(self.labels) if own.genres else 0
+        num_genres = len(self.labels) if settings.genres else 0
         antecedents = AntecedentScores(
-            own.antecedents, num_genres=num_genres, speakers=own.speakers, **scorers, name="antecedents"
+            settings.antecedents, num_genres=num_genres, speakers=settings.speakers, **scorers, name="antecedents"
         )
-        scores = antecedents({name: mentions[name] for name in ("vectors", "scores", "places")} | sentences)
+        scores = antecedents({name: mentions[name] for name in ("vectors", "scores", "positions")} | sentences)
         return keras.Model({"tokens": tokens} | sentences, {"scores": scores, "spans": mentions["spans"]})
 
     def inputs(self, examples: Sequence[Document]) -> dict[str, np.ndarray]:
@@ -194,7 +198,7 @@ def antecedent_loss(scores: tf.Tensor, clusters: tf.Tensor) -> tf.Tensor:
     spans, columns = tf.unstack(tf.shape(scores))
     earlier = tf.range(spans)[:, None] - tf.range(1, columns)[None]
     same = tf.gather(clusters, tf.maximum(earlier, 0)) == clusters[:, None]
-    gold = same & (clusters > 0)[:, None] & (earlier >= 0) & (scores[:, 1:] > NONE)
+    gold = same & (clusters > 0)[:, None] & (earlier >= 0) & (scores[:, 1:] > NO_ANTECEDENT)
     gold = tf.concat([~tf.reduce_any(gold, 1, keepdims=True), gold], 1)
-    of_gold = tf.reduce_logsumexp(tf.where(gold, scores, NONE), 1)
-    return tf.reduce_sum(tf.reduce_logsumexp(scores, 1) - of_gold)
+    gold_scores = tf.reduce_logsumexp(tf.where(gold, scores, NO_ANTECEDENT), 1)
+    return tf.reduce_sum(tf.reduce_logsumexp(scores, 1) - gold_scores)

@@ -21,12 +21,12 @@ def cut(document: Document) -> Document:
     return dataclasses.replace(document, sentences=pieces(document.sentences), speakers=pieces(document.speakers))
 
 
-def window(document: Document, most: int, random: np.random.Generator) -> Document:
-    """Returns a random part of a document: at most `most` sentences in a row, and the mentions in them."""
-    if len(document.sentences) <= most:
+def window(document: Document, max_sentences: int, random: np.random.Generator) -> Document:
+    """Returns a random part of a document: at most `max_sentences` sentences in a row, and the mentions in them."""
+    if len(document.sentences) <= max_sentences:
         return document
-    first = int(random.integers(len(document.sentences) - most + 1))
-    chosen = slice(first, first + most)
+    first = int(random.integers(len(document.sentences) - max_sentences + 1))
+    chosen = slice(first, first + max_sentences)
     before = sum(map(len, document.sentences[:first]))
     after = before + sum(map(len, document.sentences[chosen]))
     clusters = [
@@ -65,7 +65,7 @@ def clusters_of(spans: np.ndarray, steps: np.ndarray, documents: Sequence[Docume
     ends = np.cumsum([sum(map(len, document.sentences)) for document in documents])
     clusters: list[list[list[Mention]]] = [[] for _ in documents]
     for cluster in {id(cluster): cluster for cluster in cluster_of.values()}.values():
-        owner = int(np.searchsorted(ends, spans[cluster[0], 0], side="right"))
-        before = int(ends[owner - 1]) if owner else 0
-        clusters[owner].append([(first - before, end - before) for first, end in spans[cluster].tolist()])
+        document_index = int(np.searchsorted(ends, spans[cluster[0], 0], side="right"))
+        before = int(ends[document_index - 1]) if document_index else 0
+        clusters[document_index].append([(first - before, end - before) for first, end in spans[cluster].tolist()])
     return [sorted(in_document) for in_document in clusters]

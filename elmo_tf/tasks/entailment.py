@@ -67,29 +67,29 @@ class Task(Classifier):
         return Pair(premise, hypothesis)
 
     def network(self, vectors: TokenVectors) -> keras.Model:
-        own = self.recipe.network
-        penalty = own.penalty if vectors.elmo is not None else 0.0
+        settings = self.recipe.network
+        penalty = settings.penalty if vectors.elmo is not None else 0.0
         regularizer = keras.regularizers.L2(penalty) if penalty else None
-        encoder, composer = (BiLSTM(own.units, own.dropout_rate, penalty) for _ in range(2))
-        compare = keras.layers.Dense(own.units, "relu", kernel_regularizer=regularizer)
+        encoder, composer = (BiLSTM(settings.units, settings.dropout_rate, penalty) for _ in range(2))
+        compare = keras.layers.Dense(settings.units, "relu", kernel_regularizer=regularizer)
         # After the attention, in the model with ELMo [P].
-        compared_dropout = keras.layers.SpatialDropout1D(own.dropout_rate if vectors.elmo is not None else 0.0)
+        compared_dropout = keras.layers.SpatialDropout1D(settings.dropout_rate if vectors.elmo is not None else 0.0)
         inputs = {name: keras.Input((None,), dtype="string", name=name) for name in self.token_inputs}
         encoded = []
         for tokens in inputs.values():
             embedded = vectors(tokens)
             encoded.append(embedded.above(encoder(embedded.below)))
         pooled = []
-        for own_side, other_side in (encoded, encoded[::-1]):
+        for sentence, other in (encoded, encoded[::-1]):
             # Each token attends to the other sentence: softmax(X Y^T) Y.
-            aligned = keras.layers.Attention()([own_side, other_side])
-            difference = keras.layers.Subtract()([own_side, aligned])
-            product = keras.layers.Multiply()([own_side, aligned])
-            enhanced = keras.layers.Concatenate()([own_side, aligned, difference, product])
+            aligned = keras.layers.Attention()([sentence, other])
+            difference = keras.layers.Subtract()([sentence, aligned])
+            product = keras.layers.Multiply()([sentence, aligned])
+            enhanced = keras.layers.Concatenate()([sentence, aligned, difference, product])
             pooled.append(SequencePooling(("mean", "max"))(composer(compare(compared_dropout(enhanced)))))
-        hidden = keras.layers.Dropout(own.dropout_rate)(keras.layers.Concatenate()(pooled))
-        hidden = keras.layers.Dense(own.units, "relu", kernel_regularizer=regularizer)(hidden)
-        hidden = keras.layers.Dropout(own.dropout_rate)(hidden)
+        hidden = keras.layers.Dropout(settings.dropout_rate)(keras.layers.Concatenate()(pooled))
+        hidden = keras.layers.Dense(settings.units, "relu", kernel_regularizer=regularizer)(hidden)
+        hidden = keras.layers.Dropout(settings.dropout_rate)(hidden)
         scores = keras.layers.Dense(len(self.labels), kernel_regularizer=regularizer, name="scores")(hidden)
         return keras.Model(inputs, scores)
 

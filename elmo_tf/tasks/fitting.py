@@ -1,6 +1,6 @@
 """Training: Keras's `fit` with early stopping on the dev score, schedules and a state from which it resumes.
 
-The best epoch, the learning rate and the time to stop follow from the history of dev scores. So a killed run resumes
+Best epoch, learning rate and early stopping are computed from the history of dev scores alone. So a killed run resumes
 after its last complete epoch and ends with the same result as a run that was not killed.
 """
 
@@ -59,7 +59,8 @@ def fit(
         board = keras.callbacks.TensorBoard(str(folder / "logs"), write_graph=False)
         data, count = batching.training_data(system, train, len(history))
         options = {"epochs": recipe.epochs, "initial_epoch": len(history), "callbacks": [epochs, board]}
-        # Without the number of steps, Keras tries one step too many, which fails, but which the optimizer counts.
+        # Without the number of steps, Keras starts one extra step, which fails but still increments
+        # `optimizer.iterations`.
         training.fit(data, steps_per_epoch=count, **options, shuffle=False, verbose=0)
     if best_score(history, system.metric) == 0:
         raise InputError(f"dev {system.metric}", f"0 after {len(history)} epochs: nothing was learned. {_TO_TRY}")
@@ -155,7 +156,7 @@ class _State:
         stores.write(self._path, content.getvalue())
 
     def keep_best(self) -> None:
-        """Keeps the current weights as the best epoch's; `save` writes them."""
+        """Records the current weights as the best; `save` writes them."""
         self._best = [np.array(weight) for weight in self._weights]
 
     def use_best(self) -> None:

@@ -15,7 +15,6 @@ import tensorflow as tf
 from elmo_tf import extras
 from elmo_tf.annotated import columns, named_rows, tag_schemes
 from elmo_tf.annotated.columns import Tagged
-from elmo_tf.annotated.reading_options import Reading
 from elmo_tf.config import Checked, Positive, Rate
 from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.layers.crf import CRF, viterbi
@@ -29,12 +28,11 @@ with extras.required():
 
 @dataclasses.dataclass(frozen=True)
 class Network(Checked):
-    """The biLSTM-CRF, and which column it learns."""
+    """The biLSTM-CRF."""
 
     units: Positive = 200  # of the first biLSTM, in each direction [P]
     upper_units: Positive = 100  # of the second [P]
     dropout_rate: Rate = 0.5  # variational, of the input of both [P]; the rate is [A]'s
-    column: int = -1  # of the tags in files of columns, unless --tag-column names it; -1: chosen from the file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,27 +63,19 @@ class Task(Tagger):
     }
 
     def read(self, path: str | os.PathLike, labelled: bool = True) -> list[Tagged]:
-        return columns.read_columns(path, self._columns, labelled)
+        return columns.read_columns(path, self.reading, labelled)
 
     def as_conll(self, path: str | os.PathLike | None, predictions: Sequence[dict[str, Any]]) -> Iterator[str]:
         """Yields the lines of a file with the predicted tags.
 
         In a file of columns, they replace the tags. Any other sentence becomes lines of a token, a tab and a tag.
         """
-        if path is not None and not named_rows.has_objects(path) and columns.has_columns(path, self._columns):
-            yield from columns.with_tags(path, self._columns, [prediction["tags"] for prediction in predictions])
+        if path is not None and not named_rows.has_named_values(path) and columns.has_columns(path, self.reading):
+            yield from columns.with_tags(path, self.reading, [prediction["tags"] for prediction in predictions])
             return
         for prediction in predictions:
             yield from map("\t".join, zip(prediction["tokens"], prediction["tags"], strict=True))
             yield ""
-
-    @property
-    def _columns(self) -> Reading:
-        """How files of columns are read: the recipe names the column of tags if no option does."""
-        column = self.recipe.network.column
-        if self.reading.tag_column is not None or column == -1:
-            return self.reading
-        return dataclasses.replace(self.reading, tag_column=column)
 
     def example_of(self, item: Sequence[str]) -> Tagged:
         return Tagged(checked_tokens(item))
@@ -94,13 +84,13 @@ class Task(Tagger):
         return tag_schemes.to_bioul(example.labels or [])
 
     def network(self, vectors: TokenVectors) -> keras.Model:
-        own = self.recipe.network
+        settings = self.recipe.network
         tokens = keras.Input((None,), dtype="string", name="tokens")
         embedded = vectors(tokens)
-        hidden = BiLSTM(own.units, own.dropout_rate)(embedded.below)
-        hidden = BiLSTM(own.upper_units, own.dropout_rate)(embedded.above(hidden))
+        hidden = BiLSTM(settings.units, settings.dropout_rate)(embedded.below)
+        hidden = BiLSTM(settings.upper_units, settings.dropout_rate)(embedded.above(hidden))
         scores = keras.layers.Dense(len(self.labels), name="scores")(hidden)
-        scores = CRF(len(self.labels), boundaries=False, initializer="glorot_normal", name="crf")(scores)  # [A]
+        scores = CRF(self.labels, boundaries=False, initializer="glorot_normal", name="crf")(scores)  # [A]
         return keras.Model({"tokens": tokens}, {"scores": scores, "mask": TokenMask()(tokens)})
 
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
@@ -108,8 +98,7 @@ class Task(Tagger):
         return -tf.reduce_sum(network.get_layer("crf").log_likelihood(outputs["scores"], targets["tags"]))
 
     def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
-        allowed = tag_schemes.allowed(self.labels)
-        return {"tags": network.get_layer("crf").decode(outputs["scores"], outputs["mask"], allowed)}
+        return {"tags": network.get_layer("crf").decode(outputs["scores"], outputs["mask"])}
 
     def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
         """Decodes the valid tags with the largest product of mean marginal probabilities."""
@@ -118,8 +107,7 @@ class Task(Tagger):
             for network, output in zip(networks, outputs, strict=True)
         ]
         scores = tf.math.log(tf.maximum(tf.reduce_mean(tf.stack(each), 0), np.finfo(np.float32).tiny))
-        allowed = [tf.constant(np.where(may, 0.0, -np.inf)) for may in tag_schemes.allowed(self.labels)]
-        return {"tags": viterbi(scores, outputs[0]["mask"], *allowed)}
+        return {"tags": viterbi(scores, outputs[0]["mask"], *self.transition_scores())}
 
     def scores(self, examples: Sequence[Tagged], predictions: Sequence[list[str]]) -> dict[str, float]:
         gold = [sentence.labels for sentence in examples]

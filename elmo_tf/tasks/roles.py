@@ -14,7 +14,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.annotated import frames, tag_schemes
+from elmo_tf.annotated import frames
 from elmo_tf.annotated.frames import Frame
 from elmo_tf.config import Checked, Positive, Rate
 from elmo_tf.errors import InputError
@@ -27,10 +27,10 @@ from elmo_tf.tasks.scores.f1 import Counts
 from elmo_tf.tasks.system import PADDING, Tagger, checked_tokens, mean_log_probabilities
 from elmo_tf.tasks.token_vectors import TokenVectors, joined
 
-_LONGEST = 100  # tokens of a training sentence [S]
+_MAX_TRAINING_TOKENS = 100  # tokens of a training sentence [S]
 # The predicate's feature.
 _NO_TOKEN, _TOKEN, _PREDICATE = range(3)
-_SCORED = 100  # a label gets a score of its own if the examples have at least this many arguments with it
+_SCORED = 100  # labels with fewer gold arguments are not scored separately
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Task(Tagger):
     """
 
     name = "roles"
-    more_inputs: ClassVar = {"predicate": tf.TensorSpec((None,), tf.int32, name="predicate")}
+    extra_inputs: ClassVar = {"predicate": tf.TensorSpec((None,), tf.int32, name="predicate")}
     recipes: ClassVar = {
         "paper": RolesRecipe(
             words=Words(dim=100, lower=True, trainable=True),  # [P]; lower case [S]
@@ -83,21 +83,26 @@ class Task(Tagger):
         return frames.checked_frame(checked_tokens(item[0]), item[1], None, functools.partial(InputError, "sentences"))
 
     def examples(self, items: Sequence[list[Frame]], training: bool) -> list[Frame]:
-        return [frame for sentence in items for frame in sentence if not training or len(frame.tokens) <= _LONGEST]
+        return [
+            frame
+            for sentence in items
+            for frame in sentence
+            if not training or len(frame.tokens) <= _MAX_TRAINING_TOKENS
+        ]
 
     def tags_of(self, example: Frame) -> list[str]:
         return example.tags or []
 
     def network(self, vectors: TokenVectors) -> keras.Model:
-        own = self.recipe.network
+        settings = self.recipe.network
         tokens = keras.Input((None,), dtype="string", name="tokens")
         predicate = keras.Input((None,), dtype="int32", name="predicate")
         embedded = vectors(tokens)
         initial = keras.initializers.RandomNormal(stddev=0.01)  # [S]
-        feature = keras.layers.Embedding(3, own.predicate_dim, initial, mask_zero=True, name="predicate_vectors")
+        feature = keras.layers.Embedding(3, settings.predicate_dim, initial, mask_zero=True, name="predicate_vectors")
         hidden = joined(embedded.below, feature(predicate))
-        for number in range(own.layers):
-            hidden = HighwayLSTM(own.units, own.dropout_rate, go_backwards=number % 2 == 1)(hidden)
+        for number in range(settings.layers):
+            hidden = HighwayLSTM(settings.units, settings.dropout_rate, go_backwards=number % 2 == 1)(hidden)
         # The stack is this system's lowest biLSTM: ELMo at the output is joined to the last layer.
         scores = keras.layers.Dense(len(self.labels), kernel_initializer="orthogonal", name="scores")  # [P]
         outputs = {"scores": scores(embedded.above(hidden)), "mask": TokenMask()(tokens)}
@@ -118,8 +123,7 @@ class Task(Tagger):
     def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
         # Scores are log probabilities plus a constant for each token, which is the same for all paths [S].
         # Unlike in [S], no sentence begins with an I-.
-        allowed = [np.where(may, 0.0, -np.inf) for may in tag_schemes.allowed(self.labels)]
-        return {"tags": viterbi(outputs["scores"], outputs["mask"], *map(tf.constant, allowed))}
+        return {"tags": viterbi(outputs["scores"], outputs["mask"], *self.transition_scores())}
 
     def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
         scores = mean_log_probabilities([output["scores"] for output in outputs])
@@ -133,8 +137,8 @@ class Task(Tagger):
     def to_json(self, example: Frame, prediction: list[str]) -> dict[str, Any]:
         return {"tokens": example.tokens, "predicate": example.predicate} | super().to_json(example, prediction)
 
-    def served_inputs(self, tokens: dict[str, tf.Tensor], more: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        index, lengths = more["predicate"], tf.reduce_sum(tf.cast(tokens["tokens"] != "", tf.int32), 1)
+    def served_inputs(self, tokens: dict[str, tf.Tensor], extra: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        index, lengths = extra["predicate"], tf.reduce_sum(tf.cast(tokens["tokens"] != "", tf.int32), 1)
         is_inside = tf.reduce_all((index >= 0) & (index < tf.maximum(lengths, 1)))
         message = "predicate: expected the index of a token of each sentence, counted from 0, found"
         with tf.control_dependencies([tf.debugging.Assert(is_inside, [message, index])]):

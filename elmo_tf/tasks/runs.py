@@ -17,10 +17,10 @@ import numpy as np
 
 from elmo_tf import config as config_lib
 from elmo_tf import sources
-from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
-from elmo_tf.files import json_file, lock
+from elmo_tf.files import json_file, lock, staging
+from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.model.cached_layers import CachedLayers
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.tasks import fitting, systems, trained
@@ -31,7 +31,7 @@ from elmo_tf.tasks.token_vectors import TokenVectors, WordTable, encoded, word_t
 
 _log = logging.getLogger("elmo_tf")
 
-# Examples by the name of their file: `train`, `dev`, `test`; `whole` has those of `train` as for evaluation.
+# Examples by the name of their file: `train`, `dev`, `test`. `train_unfiltered`: the training items, none left out.
 _Data = dict[str, list[Example]]
 
 
@@ -85,11 +85,11 @@ def train(
         name: list({id(tokens): tokens for example in examples for tokens in system.texts(example)}.values())
         for name, examples in data.items()
     }
-    table = word_table(recipe, texts["whole"], texts["dev"] + texts["test"], glove, reading.strict)
+    table = word_table(recipe, texts["train_unfiltered"], texts["dev"] + texts["test"], glove, reading.strict)
     bilm = None if elmo is None else sources.network(elmo)
     inputs = paths | {"glove": glove, "elmo": elmo}
-    given = {name: None if path is None else str(path) for name, path in inputs.items()}
-    runs = _Runs(system, data, table, bilm, given | {"fraction": fraction})
+    data_paths = {name: None if path is None else str(path) for name, path in inputs.items()}
+    runs = _Runs(system, data, table, bilm, data_paths | {"fraction": fraction})
     return runs.train(recipe, folder) if seeds == 1 else runs.train_several(recipe, folder, seeds)
 
 
@@ -97,12 +97,12 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> _Data:
     """Returns the examples of the given files, with only a fraction of the training data."""
     data: _Data = {}
     for name, path in paths.items():
-        with contextlib.nullcontext() if path is None else rereadable(path) as file:
+        with contextlib.nullcontext() if path is None else copied_if_pipe(path) as file:
             items = [] if file is None else system.read(file)
         if name == "train":
             order = np.random.default_rng(0).permutation(len(items))
             items = [items[index] for index in sorted(order[: math.ceil(fraction * len(items))])]
-            data["whole"] = system.examples(items, training=False)
+            data["train_unfiltered"] = system.examples(items, training=False)
         data[name] = system.examples(items, training=name == "train")
     _log.info("%s", ", ".join(f"{len(data[name]):,} examples of {name}" for name in paths if data[name]))
     if not data["train"]:
@@ -115,10 +115,12 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> _Data:
 class _Runs:
     """The runs of several seeds, and the data, words and biLM that they share."""
 
-    def __init__(self, system: System, data: _Data, table: WordTable, bilm: PackedBiLM | None, given: dict[str, Any]):
+    def __init__(
+        self, system: System, data: _Data, table: WordTable, bilm: PackedBiLM | None, data_paths: dict[str, Any]
+    ):
         self._kind, self._reading, self._labels = type(system), system.reading, system.labels_of(data["train"])
-        self._data, self._table, self._bilm, self._given = data, table, bilm, given
-        # Of the content that a run reads, whatever the paths of its files.
+        self._data, self._table, self._bilm, self._data_paths = data, table, bilm, data_paths
+        # Checksums of the data itself, so that files may be moved.
         self._checksums: dict[str, str | None] = {name: _checksum(data[name]) for name in ("train", "dev", "test")}
         self._checksums["words"] = _checksum([table.words, table.vectors.tobytes()])
         weights = None if bilm is None else (np.asarray(weight).tobytes() for weight in bilm.weights)
@@ -133,11 +135,11 @@ class _Runs:
             "recipe": config_lib.to_dict(recipe),
             "labels": system.labels,
             "reading": dataclasses.asdict(self._reading),
-            "data": self._given,
+            "data": self._data_paths,
             "checksums": self._checksums,
         }
         _check(folder, config)
-        with _locked(folder):
+        with staging.created_folder(folder, folder), lock.locked(folder):
             if not (folder / trained.CONFIG).exists():
                 trained.write_json(folder / trained.CONFIG, config)
             if (folder / trained.SCORES).exists():
@@ -157,7 +159,7 @@ class _Runs:
         """Trains a system for each seed in a folder of its own; returns the mean of the results, and the best seed."""
         results = {}
         _check_several(folder)
-        with _locked(folder):
+        with staging.created_folder(folder, folder), lock.locked(folder):
             for seed in range(recipe.fit.seed, recipe.fit.seed + seeds):
                 seeded = dataclasses.replace(recipe, fit=dataclasses.replace(recipe.fit, seed=seed))
                 results[f"seed_{seed}"] = last = self.train(seeded, folder / f"seed_{seed}")
@@ -208,34 +210,24 @@ def _checksum(pieces: Iterable[Any]) -> str:
     return digest.hexdigest()
 
 
-def _locked(folder: pathlib.Path) -> contextlib.AbstractContextManager[None]:
-    """Makes a folder and locks it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(str(folder), f"cannot be made ({error.strerror})") from None
-    return lock.locked(folder)
-
-
 def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
     """Refuses a folder that has anything but an earlier state of the same run."""
-    path = folder / trained.CONFIG
-    if not path.exists():
-        if _names(folder):
-            raise InputError(str(folder), "has files that are not of a run; choose a new folder")
+    if not _names(folder):
         return
-    stored, checksums = _flat(json_file.read(path, dict[str, Any])), "checksums."
+    path, checksums = folder / trained.CONFIG, "checksums."
+    stored = _flat(json_file.read(path, dict[str, Any])) if path.exists() else {}
     if "task" not in stored:
         raise InputError(str(folder), "has files that are not of a run; choose a new folder")
-    # The fraction first, then the data: what depends on them differs as well.
+    # Report a changed fraction or changed data first; other differences follow from them.
     values = _flat(config)
     for name in sorted(values, key=lambda name: (name != "data.fraction", not name.startswith(checksums))):
-        # Files may have moved: their checksums count.
-        counts = name == "data.fraction" or not name.startswith(("data.", "reading."))
-        if counts and stored.get(name) != values[name]:
+        # Paths are not compared, only checksums.
+        is_compared = name == "data.fraction" or not name.startswith(("data.", "reading."))
+        if is_compared and stored.get(name) != values[name]:
             if name.startswith(checksums):
                 problem = (
-                    f"the run in {folder} was started with another one, or read it differently; choose a new folder"
+                    f"differs from what the run in {folder} was started with (other data or other reading options); "
+                    "choose a new folder"
                 )
                 raise InputError(name.removeprefix(checksums), problem)
             raise InputError(str(folder), f"has a run with another {name} ({stored.get(name)}); choose a new folder")

@@ -20,7 +20,7 @@ from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Widths, Words
 from elmo_tf.tasks.system import Choice, Classifier, checked_tokens
 from elmo_tf.tasks.token_vectors import BiLSTM, TokenVectors, joined
 
-_SHORTEST = 4  # tokens of a training phrase [P]
+_MIN_TRAINING_TOKENS = 4  # tokens of a training phrase [P]
 # Five classes as two: the middle class is left out.
 _POLARITY = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
 
@@ -83,7 +83,7 @@ class Task(Classifier):
         items = classes.read_trees(path)
         if labelled and self.recipe.network.classes == 2:
             items = [polar for tree in items if (polar := _polar(tree)) is not None]
-        return numbered_lines.require_some(items, path, "sentence with a class")
+        return numbered_lines.require_nonempty(items, path, "sentence with a class")
 
     def example_of(self, item: Sequence[str]) -> Classified:
         return Classified(checked_tokens(item))
@@ -95,28 +95,28 @@ class Task(Classifier):
             phrase
             for tree in items
             for phrase in tree.phrases
-            if len(tree.phrases) == 1 or len(phrase.tokens) >= _SHORTEST
+            if len(tree.phrases) == 1 or len(phrase.tokens) >= _MIN_TRAINING_TOKENS
         ]
 
     def network(self, vectors: TokenVectors) -> keras.Model:
-        own = self.recipe.network
+        settings = self.recipe.network
         tokens = keras.Input((None,), dtype="string", name="tokens")
         embedded = vectors(tokens)
-        rate = own.baseline_dropout_rate if vectors.elmo is None else own.dropout_rate
+        rate = settings.baseline_dropout_rate if vectors.elmo is None else settings.dropout_rate
         encoded = keras.layers.Dropout(rate)(embedded.below)
-        encoded = keras.layers.Dense(own.units, "relu")(encoded)
-        encoded = BiLSTM(own.units)(keras.layers.Dropout(own.encoded_dropout_rate)(encoded))
+        encoded = keras.layers.Dense(settings.units, "relu")(encoded)
+        encoded = BiLSTM(settings.units)(keras.layers.Dropout(settings.encoded_dropout_rate)(encoded))
         if embedded.elmo_above is not None:
             # [P]: "the output ELMo vectors are computed with a second biLSTM and concatenated to the input", which
             # we take for that of the attention.
-            encoded = joined(encoded, BiLSTM(own.units)(embedded.elmo_above))
+            encoded = joined(encoded, BiLSTM(settings.units)(embedded.elmo_above))
         # Each token attends to the whole sentence: softmax(X X^T) X.
         context = keras.layers.Attention()([encoded, encoded])
         difference = keras.layers.Subtract()([encoded, context])
         product = keras.layers.Multiply()([encoded, context])
-        integrated = BiLSTM(own.units)(keras.layers.Concatenate()([encoded, difference, product]))
-        hidden = keras.layers.Dropout(own.pooled_dropout_rate)(SequencePooling()(integrated))
-        for width, rate in zip(own.hidden, own.hidden_dropout_rates, strict=True):
+        integrated = BiLSTM(settings.units)(keras.layers.Concatenate()([encoded, difference, product]))
+        hidden = keras.layers.Dropout(settings.pooled_dropout_rate)(SequencePooling()(integrated))
+        for width, rate in zip(settings.hidden, settings.hidden_dropout_rates, strict=True):
             hidden = keras.layers.Dropout(rate)(keras.layers.Dense(width, "relu")(hidden))
         return keras.Model({"tokens": tokens}, keras.layers.Dense(len(self.labels), name="scores")(hidden))
 

@@ -47,11 +47,11 @@ def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
 
     def tokens(**inputs: tf.Tensor) -> Tensors:
         inputs = graph_checks.checked_batch(inputs)
-        more = {name: inputs.pop(name) for name in system.more_inputs}
+        extra = {name: inputs.pop(name) for name in system.extra_inputs}
         # At least one position: networks cannot compute empty sentences alone.
         missing = {name: tf.cast(tf.shape(strings)[1] == 0, tf.int32) for name, strings in inputs.items()}
         wide = {name: tf.pad(strings, [[0, 0], [0, missing[name]]]) for name, strings in inputs.items()}
-        outputs = network(system.served_inputs(wide, more), training=False)
+        outputs = network(system.served_inputs(wide, extra), training=False)
         served = system.served(system.decode(network, outputs))
         if "tags" in served:
             served["tags"] = served["tags"][:, : tf.shape(inputs["tokens"])[1]]
@@ -59,23 +59,23 @@ def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
 
     def default(**inputs: tf.Tensor) -> Tensors:
         inputs = graph_checks.checked_batch(inputs)
-        given = {name: inputs[name] for name in system.more_inputs}
+        extra = {name: inputs[name] for name in system.extra_inputs}
         # At least one position, so that a batch of empty sentences has a first token.
         texts = {
             name: tf.concat([inputs[text], ["-"]], 0) for name, text in zip(system.token_inputs, names, strict=True)
         }
         split = {name: in_graph.split(strings, tokenizer)[0][:-1] for name, strings in texts.items()}
-        return split | root.tokens(**split, **given)
+        return split | root.tokens(**split, **extra)
 
     # The index of a predicate counts the words between white space.
-    tokenizer = "whitespace" if system.more_inputs else system.reading.tokenizer
+    tokenizer = "whitespace" if system.extra_inputs else system.reading.tokenizer
     names = system.token_inputs if len(system.token_inputs) > 1 else ("strings",)
     root = tf.train.Checkpoint()
     specs = {name: tf.TensorSpec((None, None), tf.string, name=name) for name in system.token_inputs}
-    root.tokens = tf.function(tokens, autograph=False).get_concrete_function(**specs, **system.more_inputs)
+    root.tokens = tf.function(tokens, autograph=False).get_concrete_function(**specs, **system.extra_inputs)
     if system.splits_sentences and tokenizer != "unicode":  # an operation that TensorFlow alone does not have
         sentences = {name: tf.TensorSpec((None,), tf.string, name=name) for name in names}
-        root.default = tf.function(default, autograph=False).get_concrete_function(**sentences, **system.more_inputs)
+        root.default = tf.function(default, autograph=False).get_concrete_function(**sentences, **system.extra_inputs)
     root.variables = [variable.value for variable in network.variables]
     root.tables = [layer.table for layer in network.layers if isinstance(layer, WordEmbedding)]
     return root

@@ -13,7 +13,7 @@ from elmo_tf.annotated import tag_schemes
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.recipe import Recipe
-from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, encoded, padded
+from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
 
 Example = Any  # what the network reads at once: a dataclass of `elmo_tf.annotated`
 Prediction = Any  # what `predict` returns for a single example
@@ -34,9 +34,9 @@ class System(abc.ABC):
     recipes: ClassVar[dict[str, Recipe]]  # by name; the first is the paper's
     token_inputs: ClassVar[tuple[str, ...]] = ("tokens",)  # inputs that are token sequences, in the order of `texts`
     splits_sentences: ClassVar[bool] = True  # whether an exported system splits sentences itself
-    more_inputs: ClassVar[dict[str, tf.TensorSpec]] = {}  # an exported system's inputs other than texts
+    extra_inputs: ClassVar[dict[str, tf.TensorSpec]] = {}  # an exported system's inputs other than texts
     predicts_labels: ClassVar[bool] = True  # whether it predicts the labels of `labels_of`
-    most_predicted: ClassVar[int] = 4096  # examples in a batch of prediction; 1 where an example is a document
+    prediction_batch_size: ClassVar[int] = 4096  # examples in a batch of prediction; 1 where an example is a document
 
     def __init__(self, recipe: Any, labels: Sequence[str] = (), reading: Reading = DEFAULT):
         self.recipe = recipe
@@ -70,8 +70,8 @@ class System(abc.ABC):
         """Returns the examples of what `read` returned, for training or for evaluation."""
         return list(items)
 
-    def drawn(self, examples: Sequence[Example], random: np.random.Generator) -> list[Example]:
-        """Draws what is random in each epoch, such as a document's window, and returns the batch with it."""
+    def resample(self, examples: Sequence[Example], random: np.random.Generator) -> list[Example]:
+        """Applies per-epoch sampling to a batch, such as a random window of each document."""
         return list(examples)
 
     @abc.abstractmethod
@@ -81,11 +81,6 @@ class System(abc.ABC):
     def texts(self, example: Example) -> list[Tokens]:
         """Returns the token sequences that go through `TokenVectors`; batches have examples of similar length."""
         return [getattr(example, name) for name in self.token_inputs]
-
-    def sentences(self, examples: Sequence[Example]) -> list[str]:
-        """Returns the distinct token sequences of examples, as text with spaces between the tokens, in their order."""
-        texts = (encoded(tokens) for example in examples for tokens in self.texts(example))
-        return list(dict.fromkeys(b" ".join(tokens).decode() for tokens in texts))
 
     # Network.
 
@@ -118,7 +113,8 @@ class System(abc.ABC):
         Raises:
             InputError: if the system has no probabilities that several networks share.
         """
-        raise InputError("workdir", f"{self.name} answers from one workdir only: each network chooses spans of its own")
+        problem = f"{self.name} cannot be ensembled, because each network selects different spans; give one workdir"
+        raise InputError("workdir", problem)
 
     @abc.abstractmethod
     def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Example]) -> list[Prediction]:
@@ -129,7 +125,7 @@ class System(abc.ABC):
         """Returns the scores over all examples in percent, `metric` among them."""
 
     def notes(self, examples: Sequence[Example]) -> dict[str, str]:
-        """Returns what to show with the scores of these examples."""
+        """Returns extra entries for the results, such as the unit of F1."""
         return {}
 
     @abc.abstractmethod
@@ -138,8 +134,8 @@ class System(abc.ABC):
 
     # Exported systems.
 
-    def served_inputs(self, tokens: dict[str, tf.Tensor], more: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Returns the network's inputs for token sequences, string `(batch, time)`, and the inputs of `more_inputs`."""
+    def served_inputs(self, tokens: dict[str, tf.Tensor], extra: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Returns the network's inputs for token sequences, string `(batch, time)`, and those of `extra_inputs`."""
         return tokens
 
     def served(self, decoded: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -203,6 +199,10 @@ class Tagger(System):
     def tags_of(self, example: Example) -> list[str]:
         """Returns the tags of a labeled example, which the network learns."""
 
+    def transition_scores(self) -> list[tf.Tensor]:
+        """Returns begin, transitions and end for `viterbi`: 0 if the tag scheme allows them, else -inf."""
+        return [tf.constant(np.where(may, 0.0, -np.inf)) for may in tag_schemes.allowed(self.labels)]
+
     def labels_of(self, examples: Sequence[Example]) -> list[str]:
         return sorted({tag for example in examples for tag in self.tags_of(example)})
 
@@ -226,10 +226,10 @@ class Tagger(System):
         numbers = decoded["tags"]
         tags = tf.gather(["", *tag_schemes.as_iob2(self.labels)], numbers + 1)
         inside = tf.strings.regex_full_match(tags, "I-.*")
-        behind = tf.pad(inside[:, 1:], ((0, 0), (0, 1)))
+        continues_next = tf.pad(inside[:, 1:], ((0, 0), (0, 1)))
         starts = tf.where(tf.strings.regex_full_match(tags, "B-.*"))
         # In IOB2, there are as many ends as starts, in the same order.
-        ends = tf.where((numbers >= 0) & (tags != "O") & ~behind)
+        ends = tf.where((numbers >= 0) & (tags != "O") & ~continues_next)
         spans = tf.cast(tf.stack([starts[:, 1], ends[:, 1] + 1], 1), tf.int32)
         kinds = tf.strings.substr(tf.gather_nd(tags, starts), 2, 2**31 - 1)
         rows = {"value_rowids": starts[:, 0], "nrows": tf.shape(tags, tf.int64)[0]}

@@ -38,7 +38,7 @@ class Vectors(NamedTuple):
 
 
 class TokenVectors:
-    """Makes the vectors of several inputs with the same layers: both sentences of a pair share them.
+    """Embeds tokens. All calls share the layers, such as for both sentences of a pair.
 
     Args:
         recipe: which vectors there are.
@@ -58,18 +58,18 @@ class TokenVectors:
             spelled = recipe.spelling
             widths = (spelled.width, *spelled.more_widths)
             self._static.append(Spelling(spelled.filters, spelled.dim, widths, name="spelling"))
-        self._elmo_position = recipe.elmo.place
+        self._place = recipe.elmo.place
         self.elmo: ELMo | None = None
-        if elmo is not None and self._elmo_position != "none":
-            own = recipe.elmo
+        if elmo is not None and self._place != "none":
+            settings = recipe.elmo
             self.elmo = ELMo(
                 elmo,
-                2 if self._elmo_position == "both" else 1,
-                own.mix,
-                penalty=own.penalty if own.mix == "learned" else 0.0,
-                layer_norm=own.layer_norm,
-                gamma=own.gamma,
-                dropout_rate=own.dropout_rate,
+                2 if self._place == "both" else 1,
+                settings.mix,
+                penalty=settings.penalty if settings.mix == "learned" else 0.0,
+                layer_norm=settings.layer_norm,
+                gamma=settings.gamma,
+                dropout_rate=settings.dropout_rate,
                 name="elmo",
             )
 
@@ -79,9 +79,8 @@ class TokenVectors:
         if self.elmo is None:
             return Vectors(static, None, None)
         mixed = self.elmo(tokens)
-        if self._elmo_position == "both":
-            return Vectors(static, *mixed)
-        return Vectors(static, mixed, None) if self._elmo_position == "input" else Vectors(static, None, mixed)
+        below, above = {"both": mixed, "input": (mixed, None), "output": (None, mixed)}[self._place]
+        return Vectors(static, below, above)
 
 
 class WordTable(NamedTuple):

@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 
 from elmo_tf import config as config_lib
-from elmo_tf.annotated.numbered_lines import rereadable
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError, suggestion
 from elmo_tf.files import json_file, staging, stores
+from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.published import fetching, models
 from elmo_tf.tasks.batching import Predictor
 from elmo_tf.tasks.system import Example, System
@@ -27,7 +27,7 @@ from elmo_tf.text import tokenizers
 
 _log = logging.getLogger("elmo_tf")
 
-_MOST_SHOWN = 30  # characters of a label in a message
+_MAX_LABEL_CHARS = 30  # characters of a label in a message
 CONFIG, MODEL, SCORES = "config.json", "model.keras", "scores.json"
 
 
@@ -87,6 +87,8 @@ class Trained:
         if tokenizer not in tokenizers.TOKENIZERS or self.system.name not in RAW_TEXT:
             expected = f"one of {', '.join(tokenizers.TOKENIZERS)}, for {' or '.join(RAW_TEXT)}"
             raise InputError("tokenizer", expected, f"{tokenizer!r} for {self.system.name}")
+        if tokenized := [sentence for sentence in sentences if not isinstance(sentence, str)]:
+            raise InputError("sentences", "texts, which the tokenizer splits", repr(tokenized[0]))
         words = [tokenizers.words_of(sentence, tokenizer) for sentence in sentences]
         if empty := [sentence for sentence, tokens in zip(sentences, words, strict=True) if not tokens]:
             raise InputError("sentences", "texts with words", repr(empty[0]))
@@ -124,7 +126,7 @@ class Trained:
         Raises:
             InputError: naming the file, if it cannot be read.
         """
-        with rereadable(data) as file:
+        with copied_if_pipe(data) as file:
             examples = self.system.examples(self.system.read(file), training=False)
         check_labels(self.system, self.system.labels, examples, data)
         scores, metric = self._predictor.scores(examples), self.system.metric
@@ -208,24 +210,25 @@ def load_together(workdirs: Sequence[str | os.PathLike], task: str | None = None
 
 
 def check_labels(system: System, trained_labels: Sequence[str], examples: Sequence[Example], source: Any) -> None:
-    """Logs the labels of examples that the training data lacks: they are never predicted.
+    """Warns about labels that are not in the training data and so are never predicted.
 
     Raises:
-        InputError: if it lacks all labels.
+        InputError: if the training data has none of the labels.
     """
     labels = set(system.labels_of(examples))
     unknown = labels - set(trained_labels)
     if unknown and system.predicts_labels and unknown >= labels - {"O"}:
-        here, there = (_some(sorted(names)) for names in (unknown, set(trained_labels) - {"O"}))
-        problem = f"none of its labels ({here}) is in the training data, which has {there}"
-        raise InputError(str(source), f"{problem}: is the label in another column, or is a file of another task?")
+        unknown_labels, known_labels = (_some(sorted(names)) for names in (unknown, set(trained_labels) - {"O"}))
+        problem = f"none of its labels ({unknown_labels}) is in the training data, which has {known_labels}"
+        raise InputError(str(source), f"{problem}: is the label in another column, or is this a file for another task?")
     if unknown:
         _log.warning("warning: labels of %s that the training data lacks: %s", source, ", ".join(sorted(unknown)))
 
 
 def _some(labels: Sequence[str]) -> str:
     """Returns the first labels for a message."""
-    shown = [repr(label if len(label) <= _MOST_SHOWN else f"{label[:_MOST_SHOWN]}...") for label in labels[:3]]
+    names = (name if len(name) <= _MAX_LABEL_CHARS else f"{name[:_MAX_LABEL_CHARS]}..." for name in labels[:3])
+    shown = list(map(repr, names))
     return ", ".join(shown + ["..."] * (len(labels) > 3)) or "none"
 
 

@@ -203,3 +203,12 @@ def test_all_lines_decide_where_the_first_block_has_one_token_and_columns_need_a
     path = write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig")
     assert columns.has_columns(path)
     assert_refused(functools.partial(columns.read_columns, labelled=False), path, ".*, found 'big'", line=5)
+
+
+def test_the_header_of_a_single_column_is_no_token_and_has_its_name(tmp_path):
+    path = write(tmp_path, "word\nAna\nsat\n")
+    read = functools.partial(columns.read_columns, labelled=False)
+    assert read(path, Reading(token_column="word")) == [Tagged(["Ana", "sat"])]
+    assert read(path) == [Tagged(["word", "Ana", "sat"])]
+    with pytest.raises(InputError, match=f"^{path}: no column is called 'form'; the first line has word$"):
+        read(path, Reading(token_column="form"))

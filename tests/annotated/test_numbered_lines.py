@@ -2,8 +2,6 @@
 
 import gzip
 import lzma
-import os
-import threading
 import zipfile
 
 import pytest
@@ -49,23 +47,6 @@ def test_archives_of_several_files_are_refused_with_what_to_do(tmp_path):
     for name, message in messages.items():
         with pytest.raises(InputError, match=f"^{tmp_path / name}: {message}"):
             list(numbered_lines.lines(tmp_path / name))
-
-
-def test_a_pipe_is_copied_so_that_it_can_be_read_twice(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("a\nb\n",))
-    writer.start()
-    with (
-        pytest.raises(InputError, match=f"^{tmp_path / 'pipe'}, line 2: expected c, found 'b'$"),
-        numbered_lines.rereadable(tmp_path / "pipe") as path,
-    ):
-        for _ in range(2):
-            lines = list(numbered_lines.lines(path))
-            assert [line.text for line in lines] == ["a", "b"]
-        raise lines[1].wrong("c")
-    writer.join()
-    with numbered_lines.rereadable(tmp_path) as path:
-        assert path == tmp_path
 
 
 def test_a_byte_order_mark_inside_a_joined_file_is_dropped(tmp_path):

@@ -36,7 +36,7 @@ def test_the_words_of_an_answer_are_those_that_have_a_part_of_it():
     paragraph = squad.paragraph_of("the (first) years ")
     texts = {"first": (2, 2), "first)": (2, 3), "irs": (2, 2), ") ye": (3, 4), "the (first) years ": (0, 4), " ": None}
     for text, expected in texts.items():
-        assert paragraph.covering(Answer(text, paragraph.text.index(text))) == expected, text
+        assert paragraph.token_span(Answer(text, paragraph.text.index(text))) == expected, text
     assert paragraph.text_of(2, 4) == Answer("first) years", 5)
 
 
@@ -49,7 +49,7 @@ def test_answers_are_cut_from_the_text_as_it_stands():
             for last in range(first, count):
                 answer = paragraph.text_of(first, last)
                 assert paragraph.text[answer.start :].startswith(answer.text)
-                assert paragraph.covering(answer) == (first, last)
+                assert paragraph.token_span(answer) == (first, last)
 
 
 # Paragraphs and their answers in six scripts. Each answer begins and ends where a word of the language does.
@@ -70,7 +70,7 @@ def test_spans_of_words_can_give_every_answer_in_each_script(script):
     paragraph = squad.paragraph_of(context)
     for text in answers:
         answer = Answer(text, context.index(text))
-        assert paragraph.text_of(*paragraph.covering(answer)) == answer
+        assert paragraph.text_of(*paragraph.token_span(answer)) == answer
 
 
 def test_an_answer_that_is_not_at_its_place_is_left_out(tmp_path, caplog):
@@ -89,7 +89,7 @@ def test_questions_are_asked_without_answers_in_two_formats(tmp_path):
     asked = squad.read_questions(write(tmp_path, article(*rows)), labelled=False)
     lines = [
         {"context": CONTEXT, "question": "Who?", "id": "q1"},
-        {"paragraph": CONTEXT, "question": "When?", "id": "q2"},
+        {"context": CONTEXT, "question": "When?", "id": "q2"},
     ]
     path = write(tmp_path, "\n".join(map(json.dumps, lines)) + "\n\n")
     assert squad.read_questions(path, labelled=False) == asked
@@ -157,7 +157,7 @@ def test_a_question_that_lacks_something_is_named(tmp_path):
     ("line", "message"),
     [
         ("no", "not JSON: "),
-        ('{"question": "a"}', "a JSON object with context and question, found "),
+        ('{"question": "a"}', "no key context"),
         ('{"context": "a", "question": " "}', "the question has no words"),
         (
             '{"context": "a", "question": "b", "answers": {"text": ["a"], "answer_start": []}}',
@@ -165,6 +165,6 @@ def test_a_question_that_lacks_something_is_named(tmp_path):
         ),
     ],
 )
-def test_a_line_without_paragraph_or_question_is_refused(tmp_path, line, message):
+def test_a_line_without_context_or_question_is_refused(tmp_path, line, message):
     path = write(tmp_path, json.dumps({"context": "a", "question": "b"}) + f"\n{line}\n")
     assert_refused(functools.partial(squad.read_questions, labelled=False), path, message, line=2)

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import elmo_tf
-from elmo_tf import cli
+from elmo_tf import cli, sources
 from elmo_tf.errors import InputError
 from elmo_tf.probes import look
-from elmo_tf.probes.look import MOST_SENTENCES
+from elmo_tf.probes.look import MAX_SENTENCES
 from tests.helpers import ROOT
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -29,7 +29,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 @pytest.fixture(scope="module")
 def page(workdir):
-    return look.look(workdir, TEXTS, "SAT")
+    return look.look(sources.find(workdir.path), TEXTS, "SAT")
 
 
 def test_surprisal_is_that_of_score_in_bits(page, workdir):
@@ -84,22 +84,31 @@ def test_the_heat_map_has_the_cosine_of_each_pair_minus_the_mean_of_the_text(pag
 
 
 def test_a_model_without_its_softmax_makes_a_page_without_surprisal(savedmodel):
-    page = look.look(savedmodel.path, TEXTS, "sat")
+    page = look.look(sources.find(savedmodel.path), TEXTS, "sat")
     assert "bits" not in page
     assert len(page["points"][0]) == 3
 
 
+def test_a_damaged_softmax_is_an_error(workdir, monkeypatch):
+    def damaged(source):
+        raise InputError(source.name, "damaged")
+
+    monkeypatch.setattr(sources.Workdir, "softmax", damaged)
+    with pytest.raises(InputError, match="damaged"):
+        look.look(sources.find(workdir.path), TEXTS, "sat")
+
+
 def test_uses_are_found_in_upper_and_lower_case(savedmodel):
-    assert look.look(savedmodel.path, TEXTS, "dog")["uses"] == [(1, 1), (2, 0)]
+    assert look.look(sources.find(savedmodel.path), TEXTS, "dog")["uses"] == [(1, 1), (2, 0)]
 
 
 @pytest.mark.parametrize(
     ("texts", "word", "message"),
-    [(TEXTS, "zebra", "'zebra' has 1 uses"), (["a a"] * (MOST_SENTENCES + 1), "a", "1,001 sentences")],
+    [(TEXTS, "zebra", "'zebra' has 1 uses"), (["a a"] * (MAX_SENTENCES + 1), "a", "1,001 sentences")],
 )
 def test_a_page_needs_two_uses_and_at_most_a_thousand_sentences(savedmodel, texts, word, message):
     with pytest.raises(InputError, match=message):
-        look.look(savedmodel.path, texts, word)
+        look.look(sources.find(savedmodel.path), texts, word)
 
 
 HOSTILE = (
@@ -147,7 +156,7 @@ class _Elements(html.parser.HTMLParser):
 def test_a_link_to_nothing_is_refused_as_output(tmp_path):
     (tmp_path / "page.html").symlink_to(tmp_path / "elsewhere.html")
     with pytest.raises(InputError, match="a link to a path that does not exist"):
-        look.write("english", tmp_path / "text", "bank", tmp_path / "page.html")
+        look.write(sources.find("english"), tmp_path / "text", "bank", tmp_path / "page.html")
     assert not (tmp_path / "elsewhere.html").exists()
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import elmo_tf
 from elmo_tf.cli import main
 from elmo_tf.errors import InputError
 from elmo_tf.probes import neighbors
@@ -41,7 +42,7 @@ def find(savedmodel, tmp_path):
         text: bytes = TEXT, name: str = "text.txt", sentence: str = SENTENCE, word: bytes = b"bank", **options
     ) -> list[Use]:
         (tmp_path / name).write_bytes(text)
-        return neighbors.search(savedmodel.path, tmp_path / name, sentence, word, **options)
+        return neighbors.search(elmo_tf.load(savedmodel.path), tmp_path / name, sentence, word, **options)
 
     return run
 

@@ -31,8 +31,6 @@ def test_a_batch_has_few_long_examples():
     lengths = [3000, 2, 3000, 3000, 3000, 3000, 3000, 20_000]
     sizes = [len(batch) for batch in batching.training_batches(lengths, 8, (0, 0))]
     assert sorted(sizes) == [1, 2, 5]
-    assert batching.prediction_batches([3000, 2, 3000], 9) == [[1], [0], [2]]
-    assert batching.prediction_batches([3, 2, 1], 2) == [[2, 1], [0]]
 
 
 def test_each_epoch_has_the_requested_number_of_batches():

@@ -78,6 +78,8 @@ def test_a_tagger_with_elmo_is_trained_evaluated_and_used(
     assert f"labels of {tmp_path}/foreign that the training data lacks: B-GPE, L-GPE" in caplog.text
     with pytest.raises(InputError, match=r"^tokenizer: expected one of whitespace, penn, .*, for ner or .*, found 'a'"):
         system.predict(["new york"], tokenizer="a")
+    with pytest.raises(InputError, match=r"^sentences: expected texts, which the tokenizer splits, found"):
+        system.predict([["new", "york"]], tokenizer="penn")
     # In published files, comments and indices are not tokens, and predicted tags go into the column of tags.
     (tmp_path / "universal").write_text("# text = anna sat\n1\tanna\tO\t-\n2\tsat\tO\t-\n")
     command = ["task", "ner", "predict", "--workdir", str(workdir), "--input", str(tmp_path / "universal")]

@@ -8,7 +8,7 @@ from elmo_tf.annotated.coref_documents import Document
 from elmo_tf.errors import InputError
 from elmo_tf.tasks import documents
 from elmo_tf.tasks.coreference import Task, antecedent_loss
-from elmo_tf.tasks.layers.antecedents import NONE
+from elmo_tf.tasks.layers.antecedents import NO_ANTECEDENT
 from tests import checks
 from tests.tasks.small import EXAMPLES, recipe_of
 
@@ -49,7 +49,7 @@ def test_the_sentences_of_a_window_are_those_whose_layers_elmo_was_told_to_remem
     examples = EXAMPLES["coreference"]
     remembered = {tuple(token.encode() for token in tokens) for example in examples for tokens in system.texts(example)}
     for seed in range(5):
-        rows = system.inputs(system.drawn(examples, np.random.default_rng(seed)))["tokens"]
+        rows = system.inputs(system.resample(examples, np.random.default_rng(seed)))["tokens"]
         assert len(rows) == len(examples)
         assert {tuple(filter(None, row)) for row in rows} <= remembered
 
@@ -73,7 +73,7 @@ def test_the_loss_is_that_of_all_right_antecedents_together():
     scores[:, 0] = 0
     # The last two spans belong to another document.
     for span, step in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 1), (3, 2), (3, 3), (4, 2), (4, 3)]:
-        scores[span, step] = NONE
+        scores[span, step] = NO_ANTECEDENT
     clusters = [1, 1, 1, 0, 0]
     right = [[0], [1], [1, 2], [0], [0]]
     expected = sum(

@@ -70,7 +70,7 @@ def test_import_writes_a_savedmodel_with_the_same_tags(tmp_path, capsys):
 def test_import_of_a_system_takes_nothing_but_an_output(options, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["import", NAME, *options]) == 1
-    assert capsys.readouterr().err == f"elmo-tf: error: {NAME}: a trained system takes --output and nothing else\n"
+    assert capsys.readouterr().err == f"elmo-tf: error: {NAME}: for a trained system, give only --output\n"
 
 
 def test_a_system_has_no_vectors_and_belongs_to_one_task():
@@ -108,3 +108,9 @@ def test_a_packed_system_tags_like_its_workdir(tmp_path, monkeypatch, capsys):
     )
     words = next(layer for layer in packed.network.layers if layer.name == "words").words
     assert words == ["anna", "paris", "rome", "saw"]
+
+
+def test_an_ensemble_cannot_be_exported(tmp_path, capsys):
+    assert cli.main(["task", "ner", "export", "--model", NAME, NAME, "--output", str(tmp_path / "saved")]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "elmo-tf: error: --workdir: only one network can be exported"
+    assert not (tmp_path / "saved").exists()

@@ -99,7 +99,7 @@ def test_seeds_share_the_layers_of_the_sentences_and_the_best_is_loaded(data, tm
     best = json.loads((tmp_path / "run" / results["best"] / trained.SCORES).read_bytes())
     score = tasks.load(tmp_path / "run").evaluate(data)["score"]
     assert score == pytest.approx(best["dev"]["accuracy"], abs=100 / 24 + 1e-4)
-    with pytest.raises(InputError, match=r"^elmo: the run in .* was started with another one, "):
+    with pytest.raises(InputError, match=r"^elmo: differs from what the run in .* was started with \(other data"):
         train(data, tmp_path / "run" / "seed_0", "elmo.place=both", "fit.epochs=2")
 
 
@@ -122,7 +122,7 @@ def test_a_part_of_the_data_and_word_vectors_of_a_file_are_used(data, tmp_path):
         ({"train": "none"}, ".*: no such file"),
         ({"elmo": "none"}, ".*: no model at this path or of this name .*"),
         ({"workdir": "."}, ".*/test_wrong[^/]*: has files that are not of a run; choose a new folder"),
-        ({"workdir": "empty"}, ".*/empty: cannot be made \\(File exists\\)"),
+        ({"workdir": "empty"}, ".*/empty: the folder cannot be made \\(File exists\\)"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -170,7 +170,7 @@ def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
     several = "/.*: has files that are not of a run with several seeds; choose a new folder"
     for call, message in (
         (lambda: train(data, folder, "fit.epochs=2", test=data), r"/.*: has .* another recipe.fit.epochs \(12\); .*"),
-        (lambda: train(moved, folder, test=data), "train: the run in .* was started with another one, .*"),
+        (lambda: train(moved, folder, test=data), "train: differs from what the run in .* was started with .*"),
         (lambda: train(data, folder, test=data, fraction=0.5), r"/.*: has .* another data.fraction \(1.0\); .*"),
         (lambda: train(data, folder, seeds=2), several),
         (lambda: train(data, tmp_path / "mine", seeds=2), several),

@@ -67,19 +67,18 @@ def test_case_punctuation_articles_and_spaces_do_not_count():
     assert squad_eval.normalized("The  U.S. (an Area)") == "us area"
 
 
-def test_the_best_answer_counts_and_a_missing_one_is_wrong():
-    gold = {"1": ["the cat", "a big cat"], "2": ["Paris"], "3": ["no"], "4": ["a dog"]}
-    scores = squad_eval.score(gold, {"1": "Big cat!", "2": "in Paris", "4": "cats"})
+def test_the_best_answer_counts_and_an_empty_one_is_wrong():
+    gold = [["the cat", "a big cat"], ["Paris"], ["no"], ["a dog"]]
+    scores = squad_eval.score(gold, ["Big cat!", "in Paris", "", "cats"])
     assert scores["exact_match"] == 25
     assert scores["f1"] == pytest.approx((1 + 2 / 3) * 25)
 
 
 def test_unanswerable_questions_are_scored_as_by_the_script_of_squad_2():
-    gold = {"1": ["the cat"], "2": [], "3": ["Paris"], "4": []}
-    spans = {"1": "cat", "2": "dog", "3": "in Paris", "4": "fish"}
-    no_answer = {"1": 0.1, "2": 0.9, "3": 0.6, "4": 0.2}
-    scores = squad_eval.score_with_unanswerable(gold, spans, no_answer)
-    # Ordered by the probability of no answer: 1 is right, 4 wrong, 3 has an F1 of 2/3, 2 is wrong.
+    gold = [["the cat"], [], ["Paris"], []]
+    spans = ["cat", "dog", "in Paris", "fish"]
+    scores = squad_eval.score_with_unanswerable(gold, spans, [0.1, 0.9, 0.6, 0.2])
+    # By the probability of no answer: "cat" is right, "fish" wrong, "in Paris" has an F1 of 2/3, "dog" is wrong.
     assert scores == pytest.approx(
         {
             "exact_match": 50,
@@ -99,7 +98,7 @@ def test_unanswerable_questions_are_scored_as_by_the_script_of_squad_2():
 def test_characters_count_in_their_longest_common_run():
     """By the evaluation of CMRC 2018: 3 of 4 found, 3 of 5 expected; case and punctuation do not count."""
     assert squad_eval.f1_of_characters("北京大學", "在北京大的") == pytest.approx(2 * 0.75 * 0.6 / 1.35)
-    assert squad_eval.score({0: ["nba"]}, {0: "《NBA》"}, by_characters=True)["exact_match"] == 100
+    assert squad_eval.score([["nba"]], ["《NBA》"], by_characters=True)["exact_match"] == 100
     # Words of another script count whole.
     assert squad_eval.f1_of_characters("New York市", "york市") == pytest.approx(2 * 2 / 3 / (2 / 3 + 1))
     assert squad_eval.f1_of_characters("東", "西") == 0

@@ -189,5 +189,5 @@ def test_that_there_is_no_answer_competes_with_the_averaged_starts_and_ends():
 
 
 def test_coreference_is_refused():
-    with pytest.raises(InputError, match=r"^workdir: coreference answers from one workdir only: each network chooses"):
+    with pytest.raises(InputError, match=r"^workdir: coreference cannot be ensembled, because"):
         system_of("coreference").decode_together([None, None], [{}, {}])

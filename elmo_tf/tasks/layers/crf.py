@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from elmo_tf.annotated import tag_schemes
 from elmo_tf.errors import InputError
+from elmo_tf.model.operations import real_positions
 
 _log = logging.getLogger("elmo_tf")
 
@@ -77,7 +78,7 @@ class CRF(keras.layers.Layer):
         if decode:
             return self.decode(scores, mask)
         outputs = tf.identity(tf.cast(scores, self.variable_dtype))
-        # Loss and metric get nothing but this tensor. Keras attaches masks in the same way.
+        # Keras passes only this tensor to the loss and the metric, so it carries the layer.
         outputs._crf = self
         return outputs
 
@@ -87,8 +88,8 @@ class CRF(keras.layers.Layer):
         return keras.KerasTensor(scores.shape, self.variable_dtype)
 
     def get_config(self):
-        own = ("labels", "boundaries", "initializer")
-        return super().get_config() | {name: getattr(self, name) for name in own}
+        names = ("labels", "boundaries", "initializer")
+        return super().get_config() | {name: getattr(self, name) for name in names}
 
     @property
     def loss(self) -> keras.losses.Loss:
@@ -125,28 +126,25 @@ class CRF(keras.layers.Layer):
         """
         self._build_once(scores)
         length, padded = tf.shape(scores)[1], tf.cast(_at_least_one_step(scores), self.transitions.dtype)
-        mask = tf.ones(tf.shape(scores)[:2], tf.bool) if mask is None else mask
+        mask = real_positions(scores, mask)
         real = tf.cast(_at_least_one_step(mask, False), padded.dtype)
         with tf.GradientTape() as tape:
             tape.watch(padded)
             log_sum = self._log_sum_of_paths(padded, real)
         return tape.gradient(log_sum, padded)[:, :length]
 
-    def decode(self, scores: tf.Tensor, mask: tf.Tensor | None = None, allowed: Sequence | None = None) -> tf.Tensor:
+    def decode(self, scores: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor:
         """Returns the best labels of each row by Viterbi's algorithm, int32 `(batch, time)`, -1 at padding.
 
         Args:
             scores: `(batch, time, labels)`, as the layer returns them.
             mask: bool `(batch, time)`, real tokens, with padding on the right only; None: all.
-            allowed: bool `(labels,)`, `(from, to)` and `(labels,)`, which labels may begin, follow each other and end;
-                None: what the scheme of the layer's labels allows.
         """
         self._build_once(scores)
         weights = [tf.cast(weight, tf.float64) for weight in (self.begin, self.transitions, self.end)]
-        allowed = allowed or self._allowed
-        if allowed is not None:
-            weights = [tf.where(may, weight, -math.inf) for may, weight in zip(allowed, weights, strict=True)]
-        mask = tf.ones(tf.shape(scores)[:2], tf.bool) if mask is None else mask
+        if self._allowed is not None:
+            weights = [tf.where(may, weight, -math.inf) for may, weight in zip(self._allowed, weights, strict=True)]
+        mask = real_positions(scores, mask)
         best = viterbi(_at_least_one_step(scores), _at_least_one_step(mask, False), *weights)
         return best[:, : tf.shape(scores)[1]]
 

@@ -28,29 +28,32 @@ def add_score_weights(layer: keras.layers.Layer, dim: int, units: int) -> list[k
     return [layer.add_weight(name=name, shape=shape, initializer="glorot_uniform") for name, shape in pairs]
 
 
-def score(first: tf.Tensor, weights: ScoreWeights, rate: float = 0.0, seed: tf.Tensor | None = None) -> tf.Tensor:
+def score(
+    first_product: tf.Tensor, weights: ScoreWeights, rate: float = 0.0, seed: tf.Tensor | None = None
+) -> tf.Tensor:
     """Returns a score for each row, float32 `(...)`.
 
-    `first`, float32 `(..., units)`, is the product with the first kernel, parts of which rows may share. `rate` and
-    `seed`, integers `(2,)`, are those of the dropout after each hidden layer; without a seed there is no dropout.
+    `first_product`, float32 `(..., units)`, is the input already multiplied by the first kernel; callers share parts of
+    that product. `rate` and `seed`, integers `(2,)`, are those of the dropout after each hidden layer; without a seed
+    there is no dropout.
     """
-    seeds = two_seeds(seed)
-    hidden = dropped(tf.nn.relu(first + weights.first_bias), rate, seeds[0])
+    seeds = split_seed(seed)
+    hidden = dropout(tf.nn.relu(first_product + weights.first_bias), rate, seeds[0])
     hidden = tf.nn.relu(tf.tensordot(hidden, weights.second, 1) + weights.second_bias)
-    return tf.squeeze(tf.tensordot(dropped(hidden, rate, seeds[1]), weights.last, 1) + weights.last_bias, -1)
+    return tf.squeeze(tf.tensordot(dropout(hidden, rate, seeds[1]), weights.last, 1) + weights.last_bias, -1)
 
 
-def dropped(values: tf.Tensor, rate: float, seed: tf.Tensor | None) -> tf.Tensor:
+def dropout(values: tf.Tensor, rate: float, seed: tf.Tensor | None) -> tf.Tensor:
     """Returns the values after dropout; without a seed, unchanged."""
     return values if seed is None else tf.nn.experimental.stateless_dropout(values, rate, seed)
 
 
 def next_seeds(seeds: keras.random.SeedGenerator, rate: float, training: bool) -> Seeds:
     """Returns two new seeds if there is dropout."""
-    return two_seeds(tf.convert_to_tensor(seeds.next()) if training and rate else None)
+    return split_seed(tf.convert_to_tensor(seeds.next()) if training and rate else None)
 
 
-def two_seeds(seed: tf.Tensor | None, number: tf.Tensor | int = 0) -> Seeds:
+def split_seed(seed: tf.Tensor | None, number: tf.Tensor | int = 0) -> Seeds:
     """Returns two seeds derived from a seed and a number."""
     if seed is None:
         return None, None

@@ -6,9 +6,54 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from elmo_tf.model.operations import real_positions
+
+States = tuple[tf.Tensor, tf.Tensor]  # cell and output
+
+
+class _ScannedLSTM(keras.layers.Layer):
+    """Scans a step over time: padding leaves the states unchanged, and its output is 0."""
+
+    def __init__(self, units: int, dropout_rate: float = 0.0, go_backwards: bool = False, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.units = units
+        self.dropout_rate = dropout_rate
+        self.go_backwards = go_backwards
+        self.supports_masking = True
+        self._seeds = keras.random.SeedGenerator()
+
+    def _dropout_mask(self, inputs: tf.Tensor, training: bool) -> tf.Tensor:
+        """Returns the mask of all steps, float `(batch, units)`; ones without dropout."""
+        ones = tf.ones((tf.shape(inputs)[0], self.units), inputs.dtype)
+        if training and self.dropout_rate:
+            return keras.random.dropout(ones, self.dropout_rate, seed=self._seeds)
+        return ones
+
+    def _scan(
+        self, step: Callable[..., States], projected: tf.Tensor, states: States, mask: tf.Tensor | None
+    ) -> tf.Tensor:
+        """Returns the outputs, float `(batch, time, units)`.
+
+        `step` takes cell, output and a position's row of `projected`, `(batch, time, width)`, and returns the next cell
+        and output.
+        """
+        mask = real_positions(projected, mask)
+
+        def masked_step(states: States, inputs: tuple[tf.Tensor, tf.Tensor]) -> States:
+            row, real = inputs
+            cell, output = step(*states, row)
+            return tf.where(real, cell, states[0]), tf.where(real, output, states[1])
+
+        by_time = tf.transpose(projected, (1, 0, 2)), tf.transpose(mask)[..., None]
+        outputs = tf.scan(masked_step, by_time, states, reverse=self.go_backwards)[1]
+        return tf.where(mask[..., None], tf.transpose(outputs, (1, 0, 2)), tf.zeros((), outputs.dtype))
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], self.units)
+
 
 @keras.saving.register_keras_serializable("elmo_tf")
-class HighwayLSTM(keras.layers.Layer):
+class HighwayLSTM(_ScannedLSTM):
     """An LSTM with a highway connection around each step, in one direction.
 
     `h = t * (o * tanh(c)) + (1 - t) * x W_k`, where `t` is the highway gate, a sigmoid like the other gates, and
@@ -24,7 +69,6 @@ class HighwayLSTM(keras.layers.Layer):
         dropout_rate: of the output and the recurrent state together, with one mask per sequence.
         go_backwards: whether it reads from the last position to the first. Unlike in Keras's layers, the output has the
             order of the input.
-        seed: of the dropout.
 
     Call arguments:
         inputs: float `(batch, time, dim)`.
@@ -39,22 +83,6 @@ class HighwayLSTM(keras.layers.Layer):
         Zhang et al. 2016, "Highway Long Short-Term Memory RNNs for Distant Speech Recognition".
     """
 
-    def __init__(
-        self,
-        units: int,
-        dropout_rate: float = 0.0,
-        go_backwards: bool = False,
-        seed: int | None = None,
-        **kwargs: Any,
-    ):
-        super().__init__(**kwargs)
-        self.units = units
-        self.dropout_rate = dropout_rate
-        self.go_backwards = go_backwards
-        self.seed = seed
-        self.supports_masking = True
-        self._random = keras.random.SeedGenerator(seed) if dropout_rate else None
-
     def build(self, input_shape):
         units, orthogonal = self.units, _orthogonal_blocks(self.units)
         self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], 6 * units), initializer=orthogonal)
@@ -68,38 +96,24 @@ class HighwayLSTM(keras.layers.Layer):
         self.bias = self.add_weight(name="bias", shape=(5 * units,), initializer=open_forget_gate)
 
     def call(self, inputs, mask=None, training=False):
-        mask = tf.ones(tf.shape(inputs)[:2], tf.bool) if mask is None else tf.cast(mask, tf.bool)
-        zeros = tf.zeros((tf.shape(inputs)[0], self.units), inputs.dtype)
-        kept = tf.ones_like(zeros)
-        if training and self.dropout_rate:
-            kept = keras.random.dropout(kept, self.dropout_rate, seed=self._random)
         kernel, recurrent_kernel, bias = map(tf.convert_to_tensor, (self.kernel, self.recurrent_kernel, self.bias))
-        # One product for all steps. The direct projection, the last block, has no bias.
-        projected = tf.matmul(inputs, kernel) + tf.pad(bias, [(0, self.units)])
+        dropout_mask = self._dropout_mask(inputs, training)
 
-        def step(states, position):
-            (cell, output), (projected, real) = states, position
+        def step(cell, output, projected):
             products = tf.pad(tf.matmul(output, recurrent_kernel), [(0, 0), (0, self.units)])
             *gates, candidate, direct = tf.split(projected + products, 6, -1)
             input_gate, forget_gate, output_gate, highway_gate = map(tf.sigmoid, gates)
-            next_cell = forget_gate * cell + input_gate * tf.tanh(candidate)
-            next_output = kept * (direct + highway_gate * (output_gate * tf.tanh(next_cell) - direct))
-            return tf.where(real, next_cell, cell), tf.where(real, next_output, output)
+            cell = forget_gate * cell + input_gate * tf.tanh(candidate)
+            return cell, dropout_mask * (direct + highway_gate * (output_gate * tf.tanh(cell) - direct))
 
-        by_time = tf.transpose(projected, (1, 0, 2)), tf.transpose(mask)[..., None]
-        outputs = tf.scan(step, by_time, (zeros, zeros), reverse=self.go_backwards)[1]
-        return tf.where(mask[..., None], tf.transpose(outputs, (1, 0, 2)), tf.zeros((), outputs.dtype))
-
-    def compute_output_shape(self, input_shape):
-        return (*input_shape[:-1], self.units)
-
-    def get_config(self):
-        own = ("units", "dropout_rate", "go_backwards", "seed")
-        return super().get_config() | {name: getattr(self, name) for name in own}
+        # One product for all steps. The direct projection, the last block, has no bias.
+        projected = tf.matmul(inputs, kernel) + tf.pad(bias, [(0, self.units)])
+        zeros = tf.zeros_like(dropout_mask)
+        return self._scan(step, projected, (zeros, zeros), mask)
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
-class CoupledLSTM(keras.layers.Layer):
+class CoupledLSTM(_ScannedLSTM):
     """An LSTM with coupled gates and learned initial states, in one direction.
 
     `c = (1 - i) * c + i * tanh(j)`, `h = sigmoid(o) * tanh(c)`, where `i` is after its sigmoid and `i, j, o` are the
@@ -107,11 +121,12 @@ class CoupledLSTM(keras.layers.Layer):
 
     Args:
         units: width of the output.
-        recurrent_dropout_rate: of the output that the next step reads; all steps of a row share a mask.
-        reverse: whether rows are read from their last real position to their first.
+        dropout_rate: of the output that the next step reads; all steps of a row share a mask.
+        go_backwards: as for `HighwayLSTM`.
 
     Call arguments:
-        vectors: float32 `(batch, time, dim)`, with or without a Keras mask of right padding.
+        vectors: float32 `(batch, time, dim)`.
+        mask, training: as for `HighwayLSTM`.
 
     Returns:
         float32 `(batch, time, units)`, 0 at padding.
@@ -119,14 +134,6 @@ class CoupledLSTM(keras.layers.Layer):
     Reference:
         Lee et al. 2017, section 4 and appendix; `CustomLSTMCell` of its code, which has a second bias.
     """
-
-    def __init__(self, units: int, recurrent_dropout_rate: float = 0.0, reverse: bool = False, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.units = units
-        self.recurrent_dropout_rate = recurrent_dropout_rate
-        self.reverse = reverse
-        self.supports_masking = True
-        self._seeds = keras.random.SeedGenerator()
 
     def build(self, input_shape):
         width = 3 * self.units  # input gate, candidate, output gate
@@ -140,38 +147,17 @@ class CoupledLSTM(keras.layers.Layer):
         self.initial_output = self.add_weight(name="initial_output", shape=(1, self.units))
 
     def call(self, vectors, mask=None, training=False):
-        batch, time = tf.unstack(tf.shape(vectors)[:2])
-        mask = tf.ones((batch, time), tf.bool) if mask is None else tf.cast(mask, tf.bool)
-        lengths = tf.reduce_sum(tf.cast(mask, tf.int32), 1)
+        kernel, dropout_mask = tf.convert_to_tensor(self.recurrent_kernel), self._dropout_mask(vectors, training)
 
-        def in_order(values: tf.Tensor) -> tf.Tensor:
-            """Reverses the real positions of each row if the layer does."""
-            return tf.reverse_sequence(values, lengths, seq_axis=1) if self.reverse else values
-
-        inputs = in_order(tf.einsum("btd,dg->btg", vectors, self.kernel) + self.bias)
-        kept = tf.ones((batch, self.units), inputs.dtype)
-        if training and self.recurrent_dropout_rate:
-            kept = keras.random.dropout(kept, self.recurrent_dropout_rate, seed=self._seeds)
-        kernel = tf.convert_to_tensor(self.recurrent_kernel)
-
-        def step(states, gates):
-            cell, output = states
-            gate, candidate, output_gate = tf.split(gates + tf.matmul(output * kept, kernel), 3, 1)
+        def step(cell, output, projected):
+            gate, candidate, output_gate = tf.split(projected + tf.matmul(output * dropout_mask, kernel), 3, 1)
             gate = tf.sigmoid(gate)
             cell = (1.0 - gate) * cell + gate * tf.tanh(candidate)
             return cell, tf.tanh(cell) * tf.sigmoid(output_gate)
 
-        first = tuple(tf.tile(state, (batch, 1)) for state in (self.initial_cell, self.initial_output))
-        # Padding comes after all real steps, so it cannot change them.
-        _, outputs = tf.scan(step, tf.transpose(inputs, (1, 0, 2)), first)
-        return in_order(tf.transpose(outputs, (1, 0, 2))) * tf.cast(mask, outputs.dtype)[..., None]
-
-    def compute_output_shape(self, input_shape):
-        return (*input_shape[:-1], self.units)
-
-    def get_config(self):
-        own = ("units", "recurrent_dropout_rate", "reverse")
-        return super().get_config() | {name: getattr(self, name) for name in own}
+        projected = tf.einsum("btd,dg->btg", vectors, self.kernel) + self.bias
+        initial = (tf.tile(state, (tf.shape(vectors)[0], 1)) for state in (self.initial_cell, self.initial_output))
+        return self._scan(step, projected, tuple(initial), mask)
 
 
 def _orthogonal_blocks(units: int) -> Callable[..., tf.Tensor]:

@@ -1,4 +1,4 @@
-"""Spans of a text that may be mentions: their vectors, their scores, and which are kept."""
+"""Spans of a text that may be mentions: their vectors, their scores, and which are selected."""
 
 import functools
 import itertools
@@ -8,21 +8,23 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from elmo_tf.model.operations import real_positions
 from elmo_tf.model.tracking import Tracked
-from elmo_tf.tasks.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score
+from elmo_tf.tasks.layers.feedforward import ScoreWeights, add_score_weights, dropout, next_seeds, score
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class MentionSpans(Tracked, keras.layers.Layer):
-    """Scores all spans inside sentences, up to a width, and keeps the best that do not cross each other.
+    """Scores all spans inside sentences, up to a width, and selects the best that do not cross each other.
 
     A span's vector is `[x_first; x_last; width; head]`: the LSTM's outputs at its first and last word, a learned vector
-    of its width, and the mean of its words' vectors, weighted by a softmax of scores of the LSTM's outputs. Only kept
-    spans get a vector: the first layer of the scoring network is a sum of products that are computed once per word.
+    of its width, and the mean of its words' vectors, weighted by a softmax of scores of the LSTM's outputs. Only
+    selected spans get a vector: the first layer of the scoring network is a sum of products that are computed once per
+    word.
 
     Args:
         max_width: words of the longest span.
-        ratio: kept spans for each word of a document.
+        ratio: selected spans for each word of a document.
         feature_dim: of a width's vector.
         units: of the two hidden layers of the scoring network.
         dropout_rate: of the hidden layers and the widths' vectors.
@@ -38,7 +40,7 @@ class MentionSpans(Tracked, keras.layers.Layer):
             `vectors`: float32 `(spans, 2 * hidden_dim + feature_dim + dim)`.
             `scores`: float32 `(spans,)`.
             `spans`: int32 `(spans, 2)`, first word and word after the last, counted through all sentences.
-            `places`: int32 `(spans, 2)`, the first word's sentence and its position there.
+            `positions`: int32 `(spans, 2)`, the first word's sentence and its position there.
 
     Reference:
         Lee et al. 2017, sections 4 and 5.
@@ -83,7 +85,7 @@ class MentionSpans(Tracked, keras.layers.Layer):
         heads = self._head_weights(hidden, last, inside)
         seeds = next_seeds(self._seeds, self.dropout_rate, training)
         widths = tf.tile(self.widths[None], (tf.shape(hidden)[0], 1, 1))
-        widths = dropped(widths, self.dropout_rate, seeds[0])
+        widths = dropout(widths, self.dropout_rate, seeds[0])
         # The scores of all spans, float32 (words, widths).
         weights = ScoreWeights(*self._score_weights)
         of_first, of_last, of_width, of_head = tf.split(tf.convert_to_tensor(weights.first), self._parts)
@@ -96,18 +98,18 @@ class MentionSpans(Tracked, keras.layers.Layer):
         chosen = tf.numpy_function(choose, spans, tf.int32, stateful=False)
         chosen = tf.ensure_shape(chosen, (None,))
         first, width = chosen // self.max_width, chosen % self.max_width
-        own = tf.stack([first, width], 1)
-        head = tf.einsum("nt,ntd->nd", tf.gather_nd(heads, own), tf.gather(vectors, tf.gather(last, first)))
+        first_and_width = tf.stack([first, width], 1)
+        head = tf.einsum("nt,ntd->nd", tf.gather_nd(heads, first_and_width), tf.gather(vectors, tf.gather(last, first)))
         ends = tf.gather(hidden, first), tf.gather(hidden, first + width)
         return {
-            "vectors": tf.concat([*ends, tf.gather_nd(widths, own), head], 1),
-            "scores": tf.gather_nd(scores, own),
+            "vectors": tf.concat([*ends, tf.gather_nd(widths, first_and_width), head], 1),
+            "scores": tf.gather_nd(scores, first_and_width),
             "spans": tf.stack([first, first + width + 1], 1),
-            "places": tf.gather(positions, first),
+            "positions": tf.gather(positions, first),
         }
 
     def compute_mask(self, inputs, mask=None):
-        return dict.fromkeys(("vectors", "scores", "spans", "places"))
+        return dict.fromkeys(("vectors", "scores", "spans", "positions"))
 
     def compute_output_spec(self, inputs, mask=None, training=False):
         dim = 2 * inputs["hidden"].shape[-1] + self.feature_dim + inputs["vectors"].shape[-1]
@@ -115,19 +117,14 @@ class MentionSpans(Tracked, keras.layers.Layer):
             "vectors": keras.KerasTensor((None, dim), self.compute_dtype),
             "scores": keras.KerasTensor((None,), self.compute_dtype),
             "spans": keras.KerasTensor((None, 2), "int32"),
-            "places": keras.KerasTensor((None, 2), "int32"),
+            "positions": keras.KerasTensor((None, 2), "int32"),
         }
-
-    def get_config(self):
-        own = ("max_width", "ratio", "feature_dim", "units", "dropout_rate")
-        return super().get_config() | {name: getattr(self, name) for name in own}
 
     def _words(self, inputs: dict, mask: Any) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Returns both vectors of the real words, `(words, dim)`, and their positions, int32 `(words, 2)`."""
         hidden, vectors = inputs["hidden"], inputs["vectors"]
         real = mask["hidden"] if isinstance(mask, dict) else None
-        real = tf.ones(tf.shape(hidden)[:2], tf.bool) if real is None else tf.cast(real, tf.bool)
-        positions = tf.cast(tf.where(real), tf.int32)
+        positions = tf.cast(tf.where(real_positions(hidden, real)), tf.int32)
         return tf.gather_nd(hidden, positions), tf.gather_nd(vectors, positions), positions
 
     def _head_weights(self, hidden: tf.Tensor, last: tf.Tensor, inside: tf.Tensor) -> tf.Tensor:
@@ -138,10 +135,10 @@ class MentionSpans(Tracked, keras.layers.Layer):
 
 
 def best_spans(scores: np.ndarray, documents: np.ndarray, ratio: float) -> np.ndarray:
-    """Returns the kept spans as `word * max_width + width - 1`, int32 `(kept,)`, in the order of the text.
+    """Returns the selected spans as `word * max_width + width - 1`, int32 `(spans,)`, in the order of the text.
 
-    Spans are kept by descending score until a document has `floor(ratio * words)`, at least 1. A span that crosses
-    a kept span is skipped: they overlap, but neither is inside the other. `scores`, float `(words, max_width)`, are
+    Spans are selected by descending score until a document has `floor(ratio * words)`, at least 1. A span that crosses
+    a selected span is skipped: they overlap, but neither is inside the other. `scores`, float `(words, max_width)`, are
     those of the span of each width from each word on, -inf if there is no such span; `documents`, integers `(words,)`,
     ascend.
 
@@ -150,20 +147,21 @@ def best_spans(scores: np.ndarray, documents: np.ndarray, ratio: float) -> np.nd
     """
     max_width = scores.shape[1]
     borders = np.flatnonzero(np.diff(documents, prepend=-1, append=-1))
-    kept = []
+    spans = []
     for begin, end in itertools.pairwise(borders):
-        most = max(1, int(ratio * (end - begin)))
-        kept.append(_best_of_document(scores[begin:end], most) + begin * max_width)
-    return np.concatenate(kept or [np.zeros(0)]).astype(np.int32)
+        max_spans = max(1, int(ratio * (end - begin)))
+        spans.append(_best_of_document(scores[begin:end], max_spans) + begin * max_width)
+    return np.concatenate(spans or [np.zeros(0)]).astype(np.int32)
 
 
-def _best_of_document(scores: np.ndarray, most: int) -> np.ndarray:
+def _best_of_document(scores: np.ndarray, max_spans: int) -> np.ndarray:
     words, max_width = scores.shape
     flat = scores.ravel()
     order = np.argsort(-flat, kind="stable")[: np.count_nonzero(flat > -np.inf)]
-    # For each word: the last word of the longest kept span that begins there, the first of the longest that ends there.
+    # For each word: the farthest end of a selected span that starts at it, and the earliest start of one that ends at
+    # it.
     last_from, first_to = [-1] * words, list(range(words))
-    kept: list[int] = []
+    spans: list[int] = []
     for span in order.tolist():
         first, width = divmod(span, max_width)
         last = first + width
@@ -172,7 +170,7 @@ def _best_of_document(scores: np.ndarray, most: int) -> np.ndarray:
         if any(first_to[word] < first for word in range(first, last)):
             continue
         last_from[first], first_to[last] = max(last_from[first], last), min(first_to[last], first)
-        kept.append(span)
-        if len(kept) == most:
+        spans.append(span)
+        if len(spans) == max_spans:
             break
-    return np.sort(np.array(kept, np.int64))
+    return np.sort(np.array(spans, np.int64))

@@ -1,4 +1,4 @@
-"""Layers that give each token a vector by itself: of its word, and of its spelling."""
+"""Context-free token vectors: of words, and of their spelling."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from elmo_tf.text import in_graph
 
 
 class TokenLayer(keras.layers.Layer):
-    """Gives each token a vector by itself: `vectors_of`, of width `output_dim`.
+    """Context-free token vectors: `vectors_of`, of width `output_dim`.
 
     Call arguments:
         tokens: string `(batch, time)`, padded on the right with `""`.
@@ -34,9 +34,6 @@ class TokenLayer(keras.layers.Layer):
 
     def call(self, tokens):
         mask = self._mask(tokens)
-        if tokens.dtype != tf.string:
-            # Only the shape matters: see `_of_shape_alone` in `elmo_tf.keras_layer`.
-            tokens = tf.fill(tf.shape(mask), "")
         vectors = self.vectors_of(tokens)
         return vectors * tf.cast(mask, vectors.dtype)[..., None]
 
@@ -46,9 +43,6 @@ class TokenLayer(keras.layers.Layer):
 
     def compute_mask(self, tokens, previous_mask=None):
         return self._mask(tokens)
-
-    def compute_output_spec(self, tokens):
-        return keras.KerasTensor(self.compute_output_shape(tokens.shape), self.compute_dtype)
 
     def compute_output_shape(self, input_shape):
         return (*input_shape, self.output_dim)
@@ -94,9 +88,6 @@ class WordEmbedding(TokenLayer):
         # ASCII first: with "utf-8", the user's locale decides what an I becomes, in Turkish another letter.
         words = tf.strings.lower(tf.strings.lower(tokens), "utf-8") if self.lower else tokens
         return tf.gather(self.vectors, self.table.lookup(words))
-
-    def get_config(self):
-        return super().get_config() | {"words": self.words, "dim": self.dim, "lower": self.lower}
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -146,6 +137,3 @@ class Spelling(Tracked, TokenLayer):
         # After the ReLU no feature is below 0, so the zeros at padding do not change the maximum.
         pooled = tf.reduce_max(tf.nn.relu(features) * real, 1)
         return tf.reshape(tf.gather(pooled, indices), (*tf.unstack(tf.shape(tokens)), pooled.shape[-1]))
-
-    def get_config(self):
-        return super().get_config() | {"filters": self.filters, "dim": self.dim, "width": self.width}

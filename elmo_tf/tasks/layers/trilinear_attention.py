@@ -6,9 +6,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-_FAR = -1e9  # below any score
-# Scores computed at once, for all rows: 64 MB. A row of 5,000 tokens has 25,000,000 scores with itself.
-_MOST_SCORES = 2**24
+from elmo_tf.model.operations import real_positions
+
+_MASKED_SCORE = -1e9  # below any score
+# Maximum number of attention scores in memory at once (64 MB).
+_MAX_SCORES = 2**24
 
 
 class _Trilinear(keras.layers.Layer):
@@ -55,15 +57,15 @@ class BiAttention(_Trilinear):
 
     def call(self, inputs, mask=None):
         context, query = inputs
-        of_context, of_query = map(_real, inputs, mask or (None, None))
+        of_context, of_query = map(real_positions, inputs, mask or (None, None))
 
         def attend(rows: tf.Tensor, _: tf.Tensor) -> tf.Tensor:
-            scores = tf.where(of_query[:, None], self._scores(rows, query), _FAR)
+            scores = tf.where(of_query[:, None], self._scores(rows, query), _MASKED_SCORE)
             return tf.concat([tf.matmul(tf.nn.softmax(scores), query), tf.reduce_max(scores, -1, keepdims=True)], -1)
 
         columns = _in_blocks(attend, context, tf.shape(query)[1], query.shape[-1] + 1)
         attended, highest = columns[..., :-1], columns[..., -1:]
-        weights = tf.nn.softmax(tf.where(of_context[..., None], highest, _FAR), 1)
+        weights = tf.nn.softmax(tf.where(of_context[..., None], highest, _MASKED_SCORE), 1)
         summary = tf.reduce_sum(weights * context, 1, keepdims=True)
         return tf.concat([context, attended, context * attended, context * summary], -1)
 
@@ -76,10 +78,10 @@ class BiAttention(_Trilinear):
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class SelfAttention(_Trilinear):
-    """Attention of each position of a sequence to all others, or to nothing.
+    """Self-attention that excludes the position itself and has a learned "attend to nothing" logit.
 
-    A position does not attend to itself. The denominator of the softmax has the further term `exp(nothing)`, where
-    `nothing` is learned from -1: the weights of the other positions may sum to little.
+    The denominator of the softmax has the additional term `exp(nothing)`, where `nothing` is learned from -1, so the
+    weights of the other positions may sum to less than 1.
 
     Call arguments:
         vectors: float32 `(batch, time, dim)`, with or without a Keras mask.
@@ -96,11 +98,11 @@ class SelfAttention(_Trilinear):
         self.nothing = self.add_weight(name="nothing", shape=(), initializer=keras.initializers.Constant(-1.0))
 
     def call(self, vectors, mask=None):
-        real, positions = _real(vectors, mask), tf.range(tf.shape(vectors)[1])
+        real, positions = real_positions(vectors, mask), tf.range(tf.shape(vectors)[1])
 
         def attend(rows: tf.Tensor, start: tf.Tensor) -> tf.Tensor:
             others = positions[None] != tf.range(start, start + tf.shape(rows)[1])[:, None]
-            scores = tf.where(real[:, None] & others, self._scores(rows, vectors), _FAR)
+            scores = tf.where(real[:, None] & others, self._scores(rows, vectors), _MASKED_SCORE)
             highest = tf.stop_gradient(tf.maximum(tf.reduce_max(scores, -1, keepdims=True), self.nothing))
             weights = tf.exp(scores - highest)
             total = tf.reduce_sum(weights, -1, keepdims=True) + tf.exp(self.nothing - highest)
@@ -112,11 +114,6 @@ class SelfAttention(_Trilinear):
         return input_shape
 
 
-def _real(vectors: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """Returns which positions are real, bool `(batch, time)`."""
-    return tf.ones(tf.shape(vectors)[:2], tf.bool) if mask is None else tf.cast(mask, tf.bool)
-
-
 def _in_blocks(
     attend: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], vectors: tf.Tensor, columns: tf.Tensor, dim: int
 ) -> tf.Tensor:
@@ -126,7 +123,7 @@ def _in_blocks(
     vectors of a block of positions and the index of the first; `columns` is the number of scores of a position.
     """
     batch_size, time = tf.unstack(tf.shape(vectors)[:2])
-    size = tf.maximum(1, _MOST_SCORES // tf.maximum(1, batch_size * columns))
+    size = tf.maximum(1, _MAX_SCORES // tf.maximum(1, batch_size * columns))
     blocks = tf.TensorArray(
         vectors.dtype, (time + size - 1) // size, infer_shape=False, element_shape=(None, None, dim)
     )

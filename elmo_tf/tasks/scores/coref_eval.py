@@ -30,9 +30,9 @@ def score(gold: Iterable[Clusters], predicted: Iterable[Clusters]) -> dict[str, 
         gold, predicted: the clusters of each document, in the same order.
     """
     total = dict.fromkeys(_METRICS, Counts())
-    for right, answered in zip(gold, predicted, strict=True):
-        key: Sets = [set(cluster) for cluster in right]
-        response = _as_counted(answered, set().union(*key))
+    for gold_clusters, predicted_clusters in zip(gold, predicted, strict=True):
+        key: Sets = [set(cluster) for cluster in gold_clusters]
+        response = _deduplicated(predicted_clusters, set().union(*key))
         total = {name: total[name] + metric(key, response) for name, metric in _METRICS.items()}
     return total
 
@@ -42,7 +42,7 @@ def average_f1(counts: dict[str, Counts]) -> float:
     return sum(count.f1 for count in counts.values()) / len(counts)
 
 
-def _as_counted(clusters: Clusters, in_key: set[Hashable]) -> Sets:
+def _deduplicated(clusters: Clusters, in_key: set[Hashable]) -> Sets:
     """Returns predicted clusters as the scorers count repeated mentions.
 
     A mention of the key counts where it first occurs, in whatever cluster; any other mention counts each time.
@@ -66,8 +66,8 @@ def _muc(key: Sets, response: Sets) -> Counts:
     """Counts the links that remain in each cluster when it is divided as the other side divides its mentions."""
 
     def links(clusters: Sets, others: Sets) -> tuple[int, int]:
-        owner = {mention: number for number, other in enumerate(others) for mention in other}
-        kept = [len(cluster) - len({owner.get(mention, mention) for mention in cluster}) for cluster in clusters]
+        cluster_of = {mention: number for number, other in enumerate(others) for mention in other}
+        kept = [len(cluster) - len({cluster_of.get(mention, mention) for mention in cluster}) for cluster in clusters]
         return sum(kept), sum(len(cluster) - 1 for cluster in clusters)
 
     return Counts(*links(key, response), *links(response, key))
@@ -77,10 +77,10 @@ def _b_cubed(key: Sets, response: Sets) -> Counts:
     """Adds up, over all mentions, the share of its cluster that the other side puts in the same cluster."""
 
     def overlap(clusters: Sets, others: Sets) -> tuple[float, int]:
-        owner = {mention: other for other in others for mention in other}
+        cluster_of = {mention: other for other in others for mention in other}
         empty: set[Hashable] = set()
         shared = [
-            len(cluster & owner.get(mention, empty)) / len(cluster) for cluster in clusters for mention in cluster
+            len(cluster & cluster_of.get(mention, empty)) / len(cluster) for cluster in clusters for mention in cluster
         ]
         return sum(shared), sum(map(len, clusters))
 

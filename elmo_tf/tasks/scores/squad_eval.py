@@ -1,15 +1,17 @@
 """Exact match and F1 of answers, as the official evaluations of SQuAD 1.1 and 2.0 and of CMRC 2018 compute them.
 
 Rajpurkar et al. 2016 and 2018; Cui et al. 2019, "A Span-Extraction Dataset for Chinese Machine Reading Comprehension",
-for texts without spaces between words: F1 is of the longest run of characters, and of words in other scripts, that both
-answers have.
+for texts without spaces between words: F1 uses the longest common substring, in characters (words for other
+scripts).
 """
 
 import collections
+import difflib
 import re
 import string
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from elmo_tf.text import penn
 
@@ -22,28 +24,20 @@ _DROPPED = str.maketrans("", "", "-:_*^/\\~`+=，。：？！“”；’《》�
 _ALONE = r"[\u3041-\u30ff\u3400-\u9fff]"
 _SEGMENT = re.compile(rf"{_ALONE}|(?:(?!{_ALONE}).)+", re.DOTALL)
 
-# By question: a score of 0 to 1.
-_Scores = dict[Any, float]
 
-
-def score(
-    gold: Mapping[Any, Sequence[str]], predicted: Mapping[Any, str], by_characters: bool = False
-) -> dict[str, float]:
+def score(gold: Sequence[Sequence[str]], predicted: Sequence[str], by_characters: bool = False) -> dict[str, float]:
     """Returns `exact_match` and `f1` in percent, means over all questions.
 
     Args:
-        gold: by question, its answers; the best of them counts.
-        predicted: by question, an answer; a question without an answer counts as wrong.
+        gold: each question's answers; the best of them counts.
+        predicted: each question's predicted answer.
         by_characters: whether F1 is of characters, as for CMRC, and not of words, as for SQuAD.
     """
-    return {name: _mean(raw) for name, raw in _raw(gold, predicted, by_characters).items()}
+    return {name: _percent(values) for name, values in _values(gold, predicted, by_characters).items()}
 
 
 def score_with_unanswerable(
-    gold: Mapping[Any, Sequence[str]],
-    predicted: Mapping[Any, str],
-    no_answer: Mapping[Any, float],
-    by_characters: bool = False,
+    gold: Sequence[Sequence[str]], predicted: Sequence[str], no_answer: Sequence[float], by_characters: bool = False
 ) -> dict[str, float]:
     """Returns `exact_match` and `f1` where some questions have no answer, and more scores, under the official names.
 
@@ -52,31 +46,29 @@ def score_with_unanswerable(
     scores with the best threshold, which is `best_exact_thresh` or `best_f1_thresh`.
 
     Args:
-        gold: by question, its answers; empty if it has no answer.
-        predicted: by question, the best answer, even if "no answer" is more probable.
-        no_answer: by question, the probability that it has no answer.
+        gold: each question's answers; empty if it has no answer.
+        predicted: each question's best answer, even if "no answer" is more probable.
+        no_answer: each question's probability of having no answer.
         by_characters: as for `score`.
     """
-    answers = {question: [text for text in texts if normalized(text)] for question, texts in gold.items()}
-    raw = _raw({question: texts or [""] for question, texts in answers.items()}, predicted, by_characters)
-    parts = {
-        "HasAns": [question for question in gold if answers[question]],
-        "NoAns": [question for question in gold if not answers[question]],
-    }
-    means, best = {}, {}
-    for name, scores in raw.items():
-        decided = {
-            question: float(not answers[question]) if no_answer[question] > NO_ANSWER_THRESHOLD else raw_score
-            for question, raw_score in scores.items()
-        }
-        means[name] = _mean(decided)
+    answers = [[text for text in texts if normalized(text)] for texts in gold]
+    answerable, probabilities = np.array(list(map(bool, answers))), np.array(no_answer)
+    order = np.argsort(probabilities, kind="stable")
+    means: dict[str, float] = {}
+    others: dict[str, float] = {}
+    for name, values in _values([texts or [""] for texts in answers], predicted, by_characters).items():
         official = name.removesuffix("_match")
-        for part, questions in parts.items():
-            best[f"{part}_{official}"] = _mean({question: decided[question] for question in questions})
-        best[f"best_{official}"], best[f"best_{official}_thresh"] = _best_threshold(
-            scores, answers, predicted, no_answer
-        )
-    return means | best
+        decided = np.where(probabilities > NO_ANSWER_THRESHOLD, ~answerable, values)
+        means[name] = _percent(decided)
+        others[f"HasAns_{official}"] = _percent(decided[answerable])
+        others[f"NoAns_{official}"] = _percent(decided[~answerable])
+        # A threshold below all probabilities answers nothing; raising it adds questions by ascending probability.
+        gains = np.where(answerable, values, -(np.array(predicted) != "").astype(float))[order]
+        totals = np.cumsum([np.sum(~answerable), *gains])
+        best = int(totals.argmax())
+        others[f"best_{official}"] = float(100 * totals[best] / len(values))
+        others[f"best_{official}_thresh"] = float(probabilities[order[best - 1]]) if best else 0.0
+    return means | others
 
 
 def normalized(text: str) -> str:
@@ -89,43 +81,23 @@ def is_without_spaces(text: str) -> bool:
     return 2 * len(re.findall(_ALONE, text)) > sum(character.isalnum() for character in text)
 
 
-def _raw(gold: Mapping[Any, Sequence[str]], predicted: Mapping[Any, str], by_characters: bool) -> dict[str, _Scores]:
+def _values(gold: Sequence[Sequence[str]], predicted: Sequence[str], by_characters: bool) -> dict[str, np.ndarray]:
+    """Returns each question's scores from 0 to 1, float64 `(questions,)`."""
     bare = _bare if by_characters else normalized
     metrics: dict[str, Callable[[str, str], float]] = {
         "exact_match": lambda answer, expected: float(bare(answer) == bare(expected)),
         "f1": f1_of_characters if by_characters else _f1,
     }
+    pairs = list(zip(predicted, gold, strict=True))
     return {
-        name: {
-            question: max(metric(predicted[question], answer) for answer in answers) if question in predicted else 0.0
-            for question, answers in gold.items()
-        }
+        name: np.array([max(metric(answer, expected) for expected in texts) for answer, texts in pairs])
         for name, metric in metrics.items()
     }
 
 
-def _best_threshold(
-    scores: _Scores,
-    answers: Mapping[Any, Sequence[str]],
-    predicted: Mapping[Any, str],
-    no_answer: Mapping[Any, float],
-) -> tuple[float, float]:
-    """Returns the highest score that a threshold reaches, in percent, and that threshold.
-
-    Below the lowest probability no question is answered; a rising threshold answers more and more questions.
-    """
-    current = best = float(sum(not texts for texts in answers.values()))
-    threshold = 0.0
-    for question in sorted(scores, key=no_answer.__getitem__):
-        current += scores[question] if answers[question] else -bool(predicted[question])
-        if current > best:
-            best, threshold = current, no_answer[question]
-    return 100 * best / len(scores), threshold
-
-
-def _mean(scores: _Scores) -> float:
+def _percent(values: np.ndarray) -> float:
     """Returns the mean in percent, 0 of nothing."""
-    return 100 * sum(scores.values()) / len(scores) if scores else 0.0
+    return 100 * float(np.mean(values)) if len(values) else 0.0
 
 
 def _f1(predicted: str, answer: str) -> float:
@@ -139,11 +111,7 @@ def _f1(predicted: str, answer: str) -> float:
 def f1_of_characters(predicted: str, answer: str) -> float:
     """Returns the F1 of an answer's characters, from 0 to 1."""
     guess, expected = _segments(predicted), _segments(answer)
-    longest, before = 0, [0] * (len(expected) + 1)  # common runs that end at the last segment and each expected one
-    for segment in guess:
-        pairs = zip(expected, before, strict=False)
-        before = [0, *(length + 1 if segment == other else 0 for other, length in pairs)]
-        longest = max(longest, *before)
+    longest = difflib.SequenceMatcher(None, guess, expected, autojunk=False).find_longest_match().size
     return _harmonic_mean(longest, len(guess), len(expected))
 
 

@@ -21,13 +21,14 @@ Argument = tuple[str, tuple[tuple[int, int], ...]]
 def by_label(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> dict[str, Counts]:
     """Returns the counts of each label, in alphabetical order, given IOB2 tags of a sentence for each predicate."""
     right: collections.Counter[str] = collections.Counter()
-    expected, answered = right.copy(), right.copy()
+    num_gold, num_predicted = right.copy(), right.copy()
     for pair in zip(gold, predicted, strict=True):
-        wanted, given = map(arguments_of, pair)
-        for counter, arguments in ((right, set(wanted) & set(given)), (expected, wanted), (answered, given)):
-            counter.update(label for label, _ in arguments)
-    labels = sorted(expected.keys() | answered.keys())
-    return {label: Counts(right[label], expected[label], right[label], answered[label]) for label in labels}
+        gold_arguments, predicted_arguments = map(arguments_of, pair)
+        right.update(label for label, _ in set(gold_arguments) & set(predicted_arguments))
+        num_gold.update(label for label, _ in gold_arguments)
+        num_predicted.update(label for label, _ in predicted_arguments)
+    labels = sorted(num_gold.keys() | num_predicted.keys())
+    return {label: Counts(right[label], num_gold[label], right[label], num_predicted[label]) for label in labels}
 
 
 def arguments_of(tags: Sequence[str]) -> list[Argument]:

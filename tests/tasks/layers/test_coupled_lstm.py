@@ -16,13 +16,13 @@ VECTORS = np.random.default_rng(0).normal(size=(3, 6, DIM)).astype(np.float32)
 CLOSE = {"rtol": 0, "atol": checks.rounding(UNITS + DIM + 1, 2.0, 4)}
 
 
-def expected(layer: CoupledLSTM, vectors: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
+def expected(layer: CoupledLSTM, vectors: np.ndarray, dropout_mask: np.ndarray | None = None) -> np.ndarray:
     """The outputs for one row without padding, float64, read from its start."""
     names = ("kernel", "recurrent_kernel", "bias", "initial_cell", "initial_output")
     kernel, recurrent, bias, cell, output = (np.asarray(getattr(layer, name), np.float64) for name in names)
     outputs = []
     for vector in vectors.astype(np.float64):
-        gates = vector @ kernel + (output if kept is None else output * kept) @ recurrent + bias
+        gates = vector @ kernel + (output if dropout_mask is None else output * dropout_mask) @ recurrent + bias
         i, j, o = gates[:, :UNITS], gates[:, UNITS : 2 * UNITS], gates[:, 2 * UNITS :]
         cell = (1 - sigmoid(i)) * cell + sigmoid(i) * np.tanh(j)
         output = np.tanh(cell) * sigmoid(o)
@@ -46,7 +46,7 @@ def with_weights_of(layer: CoupledLSTM, **options) -> CoupledLSTM:
 
 @pytest.mark.parametrize("step", [1, -1], ids=["forward", "backward"])
 def test_outputs_are_those_of_the_formulas_and_zero_at_padding(layer, step):
-    made = with_weights_of(layer, reverse=step == -1)
+    made = with_weights_of(layer, go_backwards=step == -1)
     outputs = made(tf.constant(VECTORS), mask=tf.constant(MASK)).numpy()
     for row, vectors, length in zip(outputs, VECTORS, LENGTHS, strict=True):
         np.testing.assert_allclose(row[:length], expected(layer, vectors[:length][::step])[::step], **CLOSE)
@@ -55,7 +55,7 @@ def test_outputs_are_those_of_the_formulas_and_zero_at_padding(layer, step):
 
 
 def test_dropout_has_one_mask_for_all_steps_and_only_in_training(layer, monkeypatch):
-    made, vectors = with_weights_of(layer, recurrent_dropout_rate=0.4), tf.constant(VECTORS)
+    made, vectors = with_weights_of(layer, dropout_rate=0.4), tf.constant(VECTORS)
     np.testing.assert_array_equal(made(vectors), layer(vectors))
     masks, draw = [], keras.random.dropout
 
@@ -65,8 +65,8 @@ def test_dropout_has_one_mask_for_all_steps_and_only_in_training(layer, monkeypa
 
     monkeypatch.setattr(keras.random, "dropout", drawn)
     outputs = made(vectors, training=True)
-    (kept,) = [np.asarray(mask, np.float64) for mask in masks]
-    assert kept.shape == (3, UNITS)
-    assert set(np.unique(kept.round(4))) == {0, round(1 / 0.6, 4)}
-    for row, sequence, mask in zip(outputs, VECTORS, kept, strict=True):
+    (dropout_mask,) = [np.asarray(mask, np.float64) for mask in masks]
+    assert dropout_mask.shape == (3, UNITS)
+    assert set(np.unique(dropout_mask.round(4))) == {0, round(1 / 0.6, 4)}
+    for row, sequence, mask in zip(outputs, VECTORS, dropout_mask, strict=True):
         np.testing.assert_allclose(row, expected(layer, sequence, mask), **CLOSE)

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.tasks.layers import antecedents
-from elmo_tf.tasks.layers.antecedents import NONE, AntecedentScores, distance_bins, in_blocks
+from elmo_tf.tasks.layers.antecedents import NO_ANTECEDENT, AntecedentScores, distance_bins, in_blocks
 from elmo_tf.tasks.layers.mention_spans import MentionSpans, best_spans
 from tests import checks
 
@@ -68,7 +68,7 @@ def test_spans_have_the_vectors_and_scores_of_the_definition_and_the_best_are_ke
     assert outputs["spans"].tolist() == [[first, first + width + 1] for first, width in chosen]
     starts = [list(sentence).index(sentence[first]) for first, _ in chosen]
     positions = [[sentence[first], first - start] for (first, _), start in zip(chosen, starts, strict=True)]
-    assert outputs["places"].tolist() == positions
+    assert outputs["positions"].tolist() == positions
     np.testing.assert_allclose(outputs["vectors"], [rows[first, first + width] for first, width in chosen], **CLOSE)
     np.testing.assert_allclose(outputs["scores"], [scores[span] for span in chosen], **CLOSE)
 
@@ -87,7 +87,7 @@ SPANS = 9
 PAIR_INPUTS = {
     "vectors": _random.normal(size=(SPANS, DIM)).astype(np.float32),
     "scores": _random.normal(size=SPANS).astype(np.float32),
-    "places": np.array([[0, 0], [0, 1], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1], [2, 1], [2, 2]], np.int32),
+    "positions": np.array([[0, 0], [0, 1], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1], [2, 1], [2, 2]], np.int32),
     "documents": np.array(DOCUMENTS, np.int32),
     "genres": np.array([2, 2, 0], np.int32),
     "speakers": np.array([[b"a", b"b", b""], [b"a", b"a", b""], [b"", b"", b"b"]], object),
@@ -97,14 +97,14 @@ PAIR_INPUTS = {
 def antecedent_scores(layer: AntecedentScores) -> np.ndarray:
     """What the layer returns, in float64."""
     vectors, own = PAIR_INPUTS["vectors"].astype(np.float64), PAIR_INPUTS["scores"].astype(np.float64)
-    rows, columns = PAIR_INPUTS["places"].T
+    rows, columns = PAIR_INPUTS["positions"].T
     documents, genres = PAIR_INPUTS["documents"][rows], PAIR_INPUTS["genres"][rows]
     speakers = PAIR_INPUTS["speakers"][rows, columns]
     distances, same, kinds = (np.asarray(table, np.float64) for table in layer._tables)
-    scores = np.full((SPANS, layer.most + 1), NONE)
+    scores = np.full((SPANS, layer.max_antecedents + 1), NO_ANTECEDENT)
     scores[:, 0] = 0
     for late in range(SPANS):
-        for step in range(1, min(layer.most, late) + 1):
+        for step in range(1, min(layer.max_antecedents, late) + 1):
             early = late - step
             if documents[early] != documents[late]:
                 continue
@@ -124,7 +124,7 @@ def test_pairs_have_the_scores_of_the_definition_and_documents_have_no_common_pa
     checks.randomize(layer)
     scores = layer({name: tf.constant(array) for name, array in PAIR_INPUTS.items()})
     expected = antecedent_scores(layer)
-    np.testing.assert_array_equal(scores == np.float32(NONE), expected == NONE)
+    np.testing.assert_array_equal(scores == np.float32(NO_ANTECEDENT), expected == NO_ANTECEDENT)
     np.testing.assert_allclose(scores, expected, rtol=checks.rounding(1), atol=CLOSE["atol"])
 
 
@@ -140,7 +140,7 @@ def test_the_gradient_has_the_dropout_with_which_pairs_were_scored(monkeypatch):
     for _ in range(2):
         with tf.GradientTape() as tape:
             scores = layer(inputs, training=True)
-            sums.append(tf.reduce_sum(tf.where(scores > NONE, scores, 0)))
+            sums.append(tf.reduce_sum(tf.where(scores > NO_ANTECEDENT, scores, 0)))
         gradients = tape.gradient(sums[-1], [end.value for end in ends])
         product = sum(float(np.sum(gradient * other)) for gradient, other in zip(gradients, ends, strict=True))
         assert float(sums[-1]) == pytest.approx(product, abs=checks.rounding(64, 50))
@@ -172,7 +172,7 @@ def test_a_trained_layer_leaves_nothing_behind():
 def test_one_span_has_no_antecedent():
     layer = AntecedentScores(4, FEATURES, UNITS)
     inputs = {name: tf.constant(array[:1]) for name, array in PAIR_INPUTS.items()}
-    np.testing.assert_array_equal(layer(inputs), np.array([[0, NONE]], np.float32))
+    np.testing.assert_array_equal(layer(inputs), np.array([[0, NO_ANTECEDENT]], np.float32))
 
 
 def test_with_half_precision_all_numbers_stay_finite(mentions, dtype_policy):
@@ -187,8 +187,8 @@ def test_with_half_precision_all_numbers_stay_finite(mentions, dtype_policy):
     inputs = {name: tf.constant(array) for name, array in PAIR_INPUTS.items()}
     with tf.GradientTape() as tape:
         scores = pairs(inputs)
-        loss = tf.reduce_logsumexp(tf.where(scores > NONE, scores, NONE))
-    assert np.isfinite(scores).all() and scores.numpy().min() == np.float32(NONE)
+        loss = tf.reduce_logsumexp(tf.where(scores > NO_ANTECEDENT, scores, NO_ANTECEDENT))
+    assert np.isfinite(scores).all() and scores.numpy().min() == np.float32(NO_ANTECEDENT)
     assert all(np.isfinite(gradient).all() for gradient in tape.gradient(loss, pairs.trainable_variables))
 
 

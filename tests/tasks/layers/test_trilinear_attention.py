@@ -99,5 +99,5 @@ def test_blocks_of_positions_change_neither_results_nor_gradients(both_ways, wit
         return [np.asarray(tensor) for tensor in (tf.function(call) if compiled else call)()]
 
     whole = results()
-    monkeypatch.setattr(trilinear_attention, "_MOST_SCORES", 2 * 5 * 2)  # two positions at once
+    monkeypatch.setattr(trilinear_attention, "_MAX_SCORES", 2 * 5 * 2)  # two positions at once
     checks.assert_all_close(results(), whole, rtol=0, atol=checks.rounding(5 * 2 + 9 + 8, 10, 6))
