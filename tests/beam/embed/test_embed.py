@@ -279,7 +279,7 @@ def test_a_workdir_is_refused_as_a_model_and_nothing_is_left(tmp_path, corpus):
         (["--output={there}/a"], r"there/a.unfinished: the folder cannot be made \(Not a directory\)$"),
         (["--input", "{folder}/missing"], r"no such file"),
         (["--input", "{blank}"], r"^input: contains no words"),
-        (["--layers", "-1"], r"^layers: expected one of all, top, .*, mix, or a layer's number, found '-1'$"),
+        (["--layers", "-1"], r"^layers: expected one of all, top, .*, mix, or a layer's number, found -1$"),
         (["--layers=3"], r"^layers: expected one of all, top, .*, mix, or 0 to 2, found 3$"),
     ],
 )
