@@ -48,7 +48,7 @@ def evaluate(
         bilm, progress = checkpoints.restore(opened, str(checkpoint))
     recipe = opened.config.train
     result = evaluation.evaluate(bilm, records, batch_size or recipe.batch_size, recipe.unroll_steps, strategy)
-    products, names = devices.product_precision("float32"), devices.names(strategy)
+    products, names = devices.product_precision(), devices.names(strategy)
     _log.info("step %s: %s, %s products, on %s", f"{progress.step:,}", result.summary(), products, names)
     return result
 

@@ -5,6 +5,7 @@ import functools
 import itertools
 import json
 import math
+import operator
 import sys
 import typing
 from typing import Annotated, Any, Literal
@@ -15,7 +16,7 @@ from elmo_tf.errors import InputError, suggestion
 from elmo_tf.files import json_file
 
 _Config = typing.TypeVar("_Config")
-_WHOLE = "configuration"  # the subject of an error that is not about a single key
+_NO_KEY = "configuration"  # the subject of an error that is not about a single key
 _CHARACTERS = 261  # trained rows of the character table
 _MAX_LAYERS = 100
 
@@ -175,7 +176,7 @@ class Config:
 
 
 # The recipe with which `tiny` learned most from one and from ten million words; see benchmarks/README.md.
-_LITTLE_TEXT = TrainConfig(
+_SMALL_DATA = TrainConfig(
     batch_size=16,
     num_sampled=2048,
     optimizer="muon",
@@ -192,16 +193,16 @@ PRESETS: dict[str, Config] = {
     # Three million parameters: learns a small text within minutes on two cores.
     "tiny": Config(
         ModelConfig(CharCNNConfig(filters=_FIVE_CONVOLUTIONS, num_highway=1), LSTMConfig(512, 128)),
-        dataclasses.replace(_LITTLE_TEXT, checkpoint_steps=400, look_steps=400),
+        dataclasses.replace(_SMALL_DATA, checkpoint_steps=400, look_steps=400),
     ),
     # The three sizes below are those published for ELMo.
     "small": Config(
         ModelConfig(CharCNNConfig(num_highway=1), LSTMConfig(1024, 128)),
-        _LITTLE_TEXT,
+        _SMALL_DATA,
     ),
     "medium": Config(
         ModelConfig(CharCNNConfig(num_highway=1), LSTMConfig(2048, 256)),
-        dataclasses.replace(_LITTLE_TEXT, batch_size=32, num_sampled=4096),
+        dataclasses.replace(_SMALL_DATA, batch_size=32, num_sampled=4096),
     ),
     "original": Config(),
 }
@@ -264,16 +265,12 @@ def override(config: _Config, assignments: typing.Iterable[str]) -> _Config:
 
 def check_same_model(expected: Config, config: Config) -> None:
     """Raises `InputError`, naming the keys that differ, unless `config` has the model of `expected`."""
-    values = {key: (get(expected, key), get(config, key)) for key in keys(ModelConfig, "model.")}
+    getters = {key: operator.attrgetter(key) for key in keys(ModelConfig, "model.")}
+    values = {key: (value_of(expected), value_of(config)) for key, value_of in getters.items()}
     different = {key: pair for key, pair in values.items() if pair[0] != pair[1]}
     if different:
-        stored, given = (", ".join(f"{key}={pair[side]}" for key, pair in different.items()) for side in (0, 1))
-        raise InputError("config", f"the model has {stored}, which cannot be changed to {given}")
-
-
-def get(config: Any, key: str) -> Any:
-    """Returns the value of a dotted key."""
-    return functools.reduce(getattr, key.split("."), config)
+        stored, requested = (", ".join(f"{key}={pair[side]}" for key, pair in different.items()) for side in (0, 1))
+        raise InputError("config", f"the model has {stored}, which cannot be changed to {requested}")
 
 
 def to_dict(config: Any) -> dict:
@@ -294,11 +291,11 @@ def from_dict(values: dict[str, Any], config_class: type = Config, prefix: str =
         InputError: naming the key, if it is unknown or its value has the wrong type or range.
     """
     try:
-        return _built(values, config_class, prefix)
+        return _build(values, config_class, prefix)
     except InputError as error:
         if source is None:
             raise
-        subject = source if error.subject == _WHOLE else f"{source}: {error.subject}"
+        subject = source if error.subject == _NO_KEY else f"{source}: {error.subject}"
         raise error.about(subject) from None
 
 
@@ -313,15 +310,15 @@ def check_complete(values: dict[str, Any], source: str) -> None:
             raise InputError(source, f"no key model.{key}")
 
 
-def _built(values: Any, config_class: Any, prefix: str) -> Any:
+def _build(values: Any, config_class: Any, prefix: str) -> Any:
     if not isinstance(values, dict):
-        raise InputError(prefix.rstrip(".") or _WHOLE, "an object", repr(values))
+        raise InputError(prefix.rstrip(".") or _NO_KEY, "an object", repr(values))
     types, arguments = _types(config_class), {}
     for name, value in values.items():
         if name not in types:
-            raise InputError(_WHOLE, _unknown(prefix + name, keys(config_class, prefix)))
+            raise InputError(_NO_KEY, _unknown(prefix + name, keys(config_class, prefix)))
         is_section = dataclasses.is_dataclass(types[name])
-        arguments[name] = _built(value, types[name], f"{prefix}{name}.") if is_section else value
+        arguments[name] = _build(value, types[name], f"{prefix}{name}.") if is_section else value
     try:
         return config_class(**arguments)
     except InputError as error:

@@ -53,9 +53,9 @@ class Embedder:
         num_threads: int | None = None,
         engine: engines.Name | None = None,
     ):
-        self.source, self.engine = source, engines.first(source, engine, num_threads)
+        self.source, self.engine = source, engines.initial_engine(source, engine, num_threads)
         self._batch_tokens, self._arguments = batch_tokens, (source, batch_tokens, num_threads, engine)
-        self._may_change = engine is None and self.engine == "numpy"
+        self._may_switch_engine = engine is None and self.engine == "numpy"
         self._lock = threading.Lock()  # several threads may change the engine
         self._engine = engines.make(source, self.engine, num_threads)
 
@@ -86,8 +86,8 @@ class Embedder:
                 for a text without tokens.
             progress: True: a bar on a terminal. A function: called after each batch with the number of texts done and
                 the number of all texts.
-            batch_size: the largest number of texts that are computed together. None: as many as have 2,048 positions,
-                padding included, which is also the most with a number.
+            batch_size: the largest number of texts that are computed together. None: up to 2,048
+                positions, padding included; that limit always applies.
 
         Returns:
             for each text its tokens and vectors, float32 `(tokens, dim)`; with `pool`, an array, float32 `(texts,
@@ -160,10 +160,10 @@ class Embedder:
             raise InputError("context", f"one of {', '.join(get_args(scoring.Context))}", repr(context))
         sentences = scoring.numbered(split_texts(texts, "whitespace"), self.source.tokenizer)
         # By passage, or passage and number. A time step of a few passages is slow.
-        fields, most = (1, 8 * self._batch_tokens) if context == "passage" else (2, self._batch_tokens)
+        fields, max_positions = (1, 8 * self._batch_tokens) if context == "passage" else (2, self._batch_tokens)
         groups = [list(group) for _, group in itertools.groupby(sentences, lambda sentence: sentence[:fields])]
         words: dict[int, list[Surprisal]] = {}
-        for batch in batches([sum(len(one.tokens) + 1 for one in group) for group in groups], most):
+        for batch in batches([sum(len(sentence.tokens) + 1 for sentence in group) for group in groups], max_positions):
             words |= zip(batch, scoring.surprisal(self._numpy, [groups[index] for index in batch]), strict=True)
         return [word for index in range(len(groups)) for word in words[index]]
 
@@ -195,9 +195,9 @@ class Embedder:
         """Returns what computes these sentences: TensorFlow from the first call on that is large enough for it."""
         with self._lock:
             is_large = sum(map(len, sentences)) > engines.TENSORFLOW_TOKENS
-            if is_large and self._may_change and engines.tensorflow_is_installed():
+            if is_large and self._may_switch_engine and engines.tensorflow_is_installed():
                 self._engine = engines.make(self.source, "tensorflow")
-                self.engine, self._may_change = "tensorflow", False
+                self.engine, self._may_switch_engine = "tensorflow", False
             return self._engine
 
     def embed(
@@ -227,7 +227,7 @@ class Embedder:
                 computed = [np.concatenate([engine.vectors([part], layers == "mix")[0] for part in parts], axis=-2)]
             else:
                 computed = engine.vectors(chosen, layers == "mix")
-            yield from zip(batch, (engines.selected(vectors, layers) for vectors in computed), strict=True)
+            yield from zip(batch, (engines.select_layers(vectors, layers) for vectors in computed), strict=True)
             if progress:
                 progress(batch)
 
@@ -240,7 +240,7 @@ def load(
 ) -> Embedder:
     """Returns a model that is ready to encode sentences.
 
-    A SavedModel computes with its own graph, mix and initial state. Other sources are built in memory from their
+    A SavedModel computes with its own graph and mix. Other sources are built in memory from their
     weights: the mix is the average of the layers, and each sentence starts from the zero state. For a SavedModel's
     signatures, use `tf.saved_model.load`.
 

@@ -1,4 +1,4 @@
-"""What computes the vectors and the probabilities of an `Embedder`: NumPy, which starts at once, or TensorFlow.
+"""The engines of an `Embedder`: NumPy, which starts at once, and TensorFlow, which is faster in batches.
 
 With `english`, in CPU time of one thread, NumPy starts in 0.4 s and then embeds 4,500 and scores 1,050 tokens a second;
 TensorFlow starts in 8 s, then embeds 6,400 and scores 1,800. So its start is worth 120,000 tokens to embed and 20,000
@@ -25,7 +25,7 @@ LAYERS = ("all", "top", "average", "sum", "mix")
 Layers = str | int  # one of `LAYERS`, or a layer's number, 0 being the token layer
 
 TENSORFLOW_TOKENS = 50_000
-_LOGITS_AT_ONCE = 2**22  # 16 MB: products of few rows are slow, and sums of what is in no cache any more are, too
+_LOGITS_AT_ONCE = 2**22  # 16 MB: smaller pieces make slow products, larger ones leave the cache
 
 
 class Engine(Protocol):
@@ -66,15 +66,17 @@ class NumpyEngine:
             return self._read_softmax()
 
     def token_log_probs(self, sentences: Sequence[Words], token_ids: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        return [values[0] for values in self.predictions([[one] for one in sentences], token_ids, ranked=False)]
+        return [
+            values[0] for values in self.predictions([[sentence] for sentence in sentences], token_ids, ranked=False)
+        ]
 
     def predictions(
         self, passages: Sequence[Sequence[Words]], token_ids: Sequence[Sequence[int]], ranked: bool = True
     ) -> list[np.ndarray]:
         """Returns log-probabilities, as `token_log_probs`, and ranks of each sentence, float32 `(2, 2, tokens + 1)`.
 
-        Both directions carry their states from each sentence of a passage to the next, as in training. Unless
-        `ranked`, the ranks are 1; to count the likelier words takes 5 % of the time.
+        Both directions carry their states from each sentence of a passage to the next, as in training. Ranks
+        are counted only if `ranked`, which takes 5 % of the time; otherwise they are 1.
         """
         # An output predicts what its direction reads next.
         targets = [np.array([ids[1:], ids[-2::-1]]) for ids in token_ids]
@@ -115,27 +117,27 @@ class NumpyEngine:
         return values
 
 
-def first(source: Source, given: Name | None, num_threads: int | None) -> Name:
+def initial_engine(source: Source, requested: Name | None, num_threads: int | None) -> Name:
     """Returns the engine that a model starts with.
 
     Args:
         source: of the model.
-        given: the engine that was asked for; None: none was.
+        requested: the user's choice; None: choose one.
         num_threads: how many threads TensorFlow was asked to use; None: not asked.
 
     Raises:
         InputError: if there is no such engine, or the source cannot be computed by it.
     """
-    if given is None:
+    if requested is None:
         wants_tensorflow = num_threads is not None or source.precision != "float32"
         return "tensorflow" if wants_tensorflow else source.engines[0]
-    if given not in get_args(Name):
-        raise InputError("engine", f"one of {', '.join(get_args(Name))}", repr(given))
-    if given not in source.engines:
+    if requested not in get_args(Name):
+        raise InputError("engine", f"one of {', '.join(get_args(Name))}", repr(requested))
+    if requested not in source.engines:
         raise InputError("engine", f"a SavedModel needs {source.engines[0]}")
-    if given == "numpy" and source.precision != "float32":
+    if requested == "numpy" and source.precision != "float32":
         raise InputError("engine", f"{source.precision} products need tensorflow")
-    return given
+    return requested
 
 
 def make(source: Source, name: Name, num_threads: int | None = None) -> Engine:
@@ -149,12 +151,12 @@ def make(source: Source, name: Name, num_threads: int | None = None) -> Engine:
     from elmo_tf import tensorflow_engine  # noqa: PLC0415 - it imports TensorFlow
 
     if num_threads is not None:
-        tensorflow_engine.share_machine(num_threads)
-    return tensorflow_engine.new(source)
+        tensorflow_engine.limit_threads(num_threads)
+    return tensorflow_engine.new_engine(source)
 
 
 def tensorflow_is_installed() -> bool:
-    """Whether TensorFlow can be imported; NumPy goes on alone where it cannot."""
+    """Whether TensorFlow can be imported; without it, NumPy computes everything."""
     return importlib.util.find_spec("tensorflow") is not None
 
 
@@ -167,7 +169,7 @@ def check_layers(layers: Layers, num_layers: int | None = None) -> None:
     raise InputError("layers", f"one of {', '.join(LAYERS)}, or {numbers}", repr(layers))
 
 
-def selected(vectors: np.ndarray, layers: Layers) -> np.ndarray:
+def select_layers(vectors: np.ndarray, layers: Layers) -> np.ndarray:
     """Selects or combines layers, given the mix or all of them, `(num_layers, tokens, dim)`."""
     if layers in ("all", "mix"):
         return vectors

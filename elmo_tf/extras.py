@@ -1,4 +1,4 @@
-"""What has to be installed and set for a part of elmo-tf: the packages of its extras, and Keras's backend."""
+"""What has to hold before a part of elmo-tf is used: installed packages, Keras's backend, no fork after TensorFlow."""
 
 import contextlib
 import importlib.util
@@ -20,6 +20,7 @@ _EXTRAS = {
     "scipy": ("scipy", "tasks"),
     "matplotlib": ("matplotlib", "tasks"),
 }
+_started_in: list[int] = []  # the process that first used TensorFlow here
 
 
 def missing_extra(error: ModuleNotFoundError) -> str | None:
@@ -56,3 +57,18 @@ def check_keras_backend() -> None:
     backend = config.backend() if config else os.environ.get("KERAS_BACKEND")
     if backend not in (None, "", "tensorflow"):
         raise InputError("KERAS_BACKEND", f"it is {backend}; set it to tensorflow before Keras is imported")
+
+
+def check_not_forked() -> None:
+    """Raises `InputError` in a child forked after this package used TensorFlow; called before every such use.
+
+    TensorFlow's threads do not exist in the child, which would wait for them for ever.
+    """
+    if not _started_in:
+        _started_in.append(os.getpid())
+    if _started_in[0] != os.getpid():
+        problem = (
+            "TensorFlow was used before this process was forked, and would wait for ever; "
+            "start processes by spawn, or fork before the first use"
+        )
+        raise InputError("multiprocessing", problem)

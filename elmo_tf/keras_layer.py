@@ -9,15 +9,14 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf import extras, forking, sources
+from elmo_tf import extras, sources
 from elmo_tf.errors import InputError
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.cached_layers import CachedLayers
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.scalar_mix import Mix, ScalarMix, parse_mix
-from elmo_tf.model.scopes import outside_scopes
 from elmo_tf.model.token_inputs import TokenMask, check_tokens, distinct_sentences, expected_tokens, lengths, to_tensor
-from elmo_tf.model.tracking import Tracked
+from elmo_tf.model.variables import Tracked, outside_scopes
 from elmo_tf.savedmodel import graph_checks
 from elmo_tf.text import in_graph, tokenizers
 
@@ -229,7 +228,7 @@ class ELMo(Tracked, keras.layers.Layer):
         if not tf.executing_eagerly() or tf.distribute.has_strategy():
             return self._computed(inputs)
         self._check(inputs)
-        forking.check_not_forked()
+        extras.check_not_forked()
         # Eagerly, it would take many times as long.
         return self._compiled(tf.TensorSpec([None] * inputs.shape.rank, inputs.dtype))(inputs)
 

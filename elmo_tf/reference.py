@@ -45,7 +45,7 @@ class NumpyBiLM:
 
     Args:
         config: the network's sizes.
-        weights: all of them, by name; left as they are.
+        weights: all of them, by name; not modified.
         dtype: of the arithmetic and the results.
     """
 
@@ -91,10 +91,10 @@ class NumpyBiLM:
         order, sizes, packed = pack(numbers)
         x = char_cnn(self._char_cnn, ids, self.config.char_cnn)[packed]
         layers = self.run(x, sizes, self.zero_states(len(readings)))
-        # Where the time steps of each are.
+        # The rows of each sentence in `h`.
         starts, ranks = np.cumsum(sizes) - sizes, np.argsort(order)
         steps = [starts[: len(forward)] + rank for (forward, _), rank in zip(numbers, ranks, strict=True)]
-        return [np.stack([h[:, at] for h in layers]) for at in steps]
+        return [np.stack([h[:, rows] for h in layers]) for rows in steps]
 
     def run(self, x: np.ndarray, sizes: Sequence[int], states: Sequence[State]) -> list[np.ndarray]:
         """Returns the token vectors and each layer's output, `(2, positions, projection_dim)`.
@@ -135,7 +135,7 @@ def convolutions(weights: Weights, ids: np.ndarray, config: CharCNNConfig) -> np
     """Returns y `(n, num_filters)`: of each filter the maximum over all positions in the token."""
     # The row of id 0, padding, is zero; a real token is filled up with PAD, a character like any other.
     table = np.pad(weights["char_cnn/embedding"], ((1, 0), (0, 0)))
-    # Behind the longest token all windows are the same: a single window is enough for the maximum.
+    # After the longest token all windows are the same: a single window is enough for the maximum.
     longest = np.count_nonzero(ids != char_ids.PAD, 1).max()
     characters = table[ids[:, : longest + max(width for width, _ in config.filters)]]
     maxima = []
@@ -242,11 +242,11 @@ def pack(readings: Sequence[Sequence[Sequence[int]]]) -> tuple[np.ndarray, list[
     """
     lengths = np.array([len(forward) for forward, _ in readings])
     order = np.argsort(-lengths, kind="stable")
-    reached = np.arange(lengths.max())[:, None] < lengths[order]  # (time, sentences)
-    numbers = np.zeros((2, *reached.shape), np.int64)
+    is_active = np.arange(lengths.max())[:, None] < lengths[order]  # (time, sentences)
+    numbers = np.zeros((2, *is_active.shape), np.int64)
     for rank, sentence in enumerate(order):
         numbers[:, : lengths[sentence], rank] = readings[sentence]
-    return order, reached.sum(1).tolist(), numbers[:, reached]
+    return order, is_active.sum(1).tolist(), numbers[:, is_active]
 
 
 def scalar_mix(layers: np.ndarray, scalar_parameters: np.ndarray, gamma: float) -> np.ndarray:

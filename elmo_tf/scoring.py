@@ -93,17 +93,17 @@ def masked(text: Text, word: str | None, tokenizer: str) -> tuple[list[bytes], i
     mask = MASK.encode()
     if word is None and isinstance(text, str | bytes):
         # Counted before the text is split, because a tokenizer may split the mask.
-        given = to_bytes(text, "text")
-        if (count := given.count(mask)) != 1:
+        masked_text = to_bytes(text, "text")
+        if (count := masked_text.count(mask)) != 1:
             raise InputError("text", f"the token {MASK} occurs {count} times in the sentence; it must occur once")
-        before, after = split_texts(given.split(mask), tokenizer)
+        before, after = split_texts(masked_text.split(mask), tokenizer)
         return [*before, mask, *after], len(before)
-    wanted = mask if word is None else to_bytes(word, "word")
+    target = mask if word is None else to_bytes(word, "word")
     (tokens,) = split_texts([text], tokenizer)
-    positions = [position for position, token in enumerate(tokens) if token == wanted]
+    positions = [position for position, token in enumerate(tokens) if token == target]
     if len(positions) != 1:
-        shown = wanted.decode(errors="replace")
-        raise InputError("text", f"the token {shown} occurs {len(positions)} times in the sentence; it must occur once")
+        times = f"{len(positions)} times in the sentence; it must occur once"
+        raise InputError("text", f"the token {target.decode(errors='replace')} occurs {times}")
     return tokens, positions[0]
 
 

@@ -1,6 +1,6 @@
 """Where a model can come from: an exported SavedModel, a workdir, published files, or a published model's name.
 
-Only this file knows what a source can be. TensorFlow is imported when a network for it is asked for: weights of
+Only this file knows what a source can be. TensorFlow is imported only when a network is built: weights of
 published files are read without it, and a job that starts worker processes has to find its source first.
 """
 
@@ -52,7 +52,7 @@ class Source(abc.ABC):
     """A model on disk.
 
     Args:
-        name: finds it again, on another machine too if the files are there: an absolute path, or a model's name.
+        name: identifies it, also on another machine that has the files: an absolute path, or a model's name.
         config: the network's sizes.
         tokenizer: how a sentence is split, one of `tokenizers.TOKENIZERS`.
         precision: of `model`'s matrix products, one of `PRECISIONS`.
@@ -98,7 +98,7 @@ class Source(abc.ABC):
 
     def weights(self) -> dict[str, np.ndarray]:
         """Returns the weights without a softmax, float32, by name; `InputError` if a file is damaged."""
-        from elmo_tf.model.names import relative_names  # noqa: PLC0415 - see the top
+        from elmo_tf.model.variables import relative_names  # noqa: PLC0415 - see the top
 
         return {name: variable.numpy() for name, variable in relative_names(self.trainable_network()).items()}
 
@@ -119,7 +119,7 @@ class Source(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class SavedModel(Source):
-    """A version's folder of an exported model; its mix and its initial state are part of it."""
+    """A version's folder of an exported model; its mix is part of it."""
 
     engines = ("tensorflow",)
     precisions = ("float32",)
@@ -221,7 +221,7 @@ def find(source: Path) -> Source:
         return _published(os.path.abspath(weights), options, weights)
     if not os.fspath(source):
         raise InputError("source", _EXPECTED, "an empty string")
-    if os.path.exists(source) and (at_path := _at(pathlib.Path(source))) is not None:
+    if os.path.exists(source) and (at_path := _source_at(pathlib.Path(source))) is not None:
         return at_path
     if models.is_system(source):
         raise InputError(
@@ -234,7 +234,7 @@ def find(source: Path) -> Source:
     return dataclasses.replace(_published(str(source), *fetching.files(model)), tokenizer=model.tokenizer)
 
 
-def _at(path: pathlib.Path) -> Source | None:
+def _source_at(path: pathlib.Path) -> Source | None:
     """Returns the source at an existing path; None if it is none."""
     name, published = os.path.abspath(path), fetching.files_in(path)
     if is_workdir(path):

@@ -52,7 +52,7 @@ class ElmoPipe:
         sentences = []
         for doc in docs:
             doc.tensor = np.zeros((len(doc), self._source.dim), np.float32)
-            # Without these, static vectors would hide those of the context, and a word would always be like itself.
+            # Without these hooks spaCy prefers static vectors, and a word would equal itself in every context.
             doc.user_token_hooks |= {"vector": _vector, "similarity": _similarity}
             doc.user_span_hooks["similarity"] = doc.user_hooks["similarity"] = _similarity
             for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc]:

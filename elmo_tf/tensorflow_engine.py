@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf import forking, sources
+from elmo_tf import extras, sources
 from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.model import log_probs, operations
 from elmo_tf.model.packed_bilm import PackedBiLM
@@ -26,7 +26,7 @@ _STRINGS, _LENGTHS = tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None
 _Embed = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
 
 
-def share_machine(num_threads: int) -> None:
+def limit_threads(num_threads: int) -> None:
     """Sets how many threads TensorFlow computes with, and that it takes a GPU's memory as needed.
 
     Once TensorFlow has computed, its settings stay as they are.
@@ -37,12 +37,12 @@ def share_machine(num_threads: int) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(num_threads)
 
 
-def new(source: sources.Source) -> "TensorFlowEngine":
+def new_engine(source: sources.Source) -> "TensorFlowEngine":
     """Returns the engine for a source; raises `InputError` if a file is damaged or the CPU lacks the precision."""
-    forking.check_not_forked()
+    extras.check_not_forked()
     if isinstance(source, sources.SavedModel):
         model = _load(source)
-        # The graph has the mix and the initial state; scores start from the zero state, for which the weights are read.
+        # The graph has no softmax; for scores the weights are read.
         return TensorFlowEngine(source, model.tokens, source.network, keep=model)
     if source.precision == "bfloat16":
         operations.check_bfloat16()
@@ -134,7 +134,7 @@ def _load(source: sources.SavedModel) -> Any:
 
 def _padded(sentences: Sequence[Words]) -> np.ndarray:
     """Returns the tokens as an array of objects, padded with `b""`; `InputError` in a forked process."""
-    forking.check_not_forked()
+    extras.check_not_forked()
     padded = np.full((len(sentences), max(map(len, sentences))), b"", object)
     for row, tokens in zip(padded, sentences, strict=True):
         row[: len(tokens)] = tokens

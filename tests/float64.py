@@ -4,7 +4,7 @@ import numpy as np
 
 from elmo_tf import reference
 from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
-from elmo_tf.model.names import relative_names
+from elmo_tf.model.variables import relative_names
 
 Weights = dict[str, np.ndarray]
 

@@ -97,7 +97,7 @@ def test_a_savedmodel_needs_tensorflow(savedmodel):
 
 
 def test_threads_for_tensorflow_ask_for_tensorflow(monkeypatch):
-    monkeypatch.setattr(tensorflow_engine, "share_machine", lambda num_threads: None)
+    monkeypatch.setattr(tensorflow_engine, "limit_threads", lambda num_threads: None)
     assert embedder.Embedder(sources.find("english"), num_threads=1).engine == "tensorflow"
 
 
@@ -106,7 +106,7 @@ def test_a_pickled_model_is_read_again():
     content = pickle.dumps(model)
     assert len(content) < 2000  # the source, not the weights
     copy = pickle.loads(content)
-    assert (copy.source, copy.engine, copy._may_change) == (model.source, "numpy", False)
+    assert (copy.source, copy.engine, copy._may_switch_engine) == (model.source, "numpy", False)
     np.testing.assert_array_equal(copy.encode(["a bank"])[0].vectors, model.encode(["a bank"])[0].vectors)
 
 

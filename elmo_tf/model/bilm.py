@@ -10,9 +10,8 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf.model.encoder import Encoder, States, new_char_cnn, run_directions
 from elmo_tf.model.lstmp import LSTMP
-from elmo_tf.model.names import DIRECTIONS
 from elmo_tf.model.sampled_softmax import SampledSoftmax
-from elmo_tf.model.scopes import float32_policy
+from elmo_tf.model.variables import DIRECTIONS, float32_policy
 from elmo_tf.records.windows import Window
 
 

@@ -43,7 +43,7 @@ class CachedLayers:
         ends = np.cumsum([0, *lengths])
         self._spans = {tokens: (ends[number], ends[number + 1]) for number, tokens in enumerate(distinct)}
         self._spans[()] = (0, 0)
-        self._layers = _empty((int(ends[-1]), num_layers, dim), folder)
+        self._layers = _allocate((int(ends[-1]), num_layers, dim), folder)
         report = progress.reporter("layers of {:,} of {:,} tokens")
         self._compute = tf.function(compute, input_signature=[tf.TensorSpec((None, None), tf.string)], autograph=False)
         done = 0
@@ -97,7 +97,7 @@ def _without_padding(row: list[bytes]) -> tuple[bytes, ...]:
     return tuple(row)
 
 
-def _empty(shape: tuple[int, ...], folder: str | os.PathLike | None) -> np.ndarray:
+def _allocate(shape: tuple[int, ...], folder: str | os.PathLike | None) -> np.ndarray:
     size = 2 * int(np.prod(shape))
     if size <= _IN_MEMORY:
         return np.zeros(shape, np.float16)

@@ -7,15 +7,53 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.model.highway import Highway
 from elmo_tf.model.kernels.maxima import maximum_over_windows
 from elmo_tf.model.operations import matmul
-from elmo_tf.model.tracking import Tracked
+from elmo_tf.model.variables import Tracked
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text import in_graph
 
 _LONGEST = (8, 12)  # ids, two marks included, of the longest token of each group but the last
-_NEVER = -1e9  # below any convolution's value
+_MASK_VALUE = -1e9  # below any convolution's value
+
+
+@keras.saving.register_keras_serializable("elmo_tf")
+class Highway(keras.layers.Layer):
+    """Lets a learned gate choose, per feature, between a transform of the input and the input itself.
+
+    `g = sigmoid(x W_g + b_g)`, `y = g * relu(x W_t + b_t) + (1 - g) * x`. The gate opens the transform, although the
+    files published for ELMo call it `carry`.
+
+    Args:
+        product_dtype: dtype of the matrix products; everything else is float32.
+
+    Call arguments:
+        inputs: float32 `(..., dim)`.
+
+    Returns:
+        float32 `(..., dim)`.
+
+    Reference:
+        Srivastava et al. 2015, "Highway Networks"; bilm-tf, `bilm/model.py`, `high`.
+    """
+
+    def __init__(self, product_dtype: str = "float32", **kwargs: Any):
+        super().__init__(**kwargs)
+        self.product_dtype = product_dtype
+
+    def build(self, input_shape):
+        dim = input_shape[-1]
+        kernel = keras.initializers.RandomNormal(0.0, dim**-0.5)
+        self.gate_kernel = self.add_weight(name="gate_kernel", shape=(dim, dim), initializer=kernel)
+        self.gate_bias = self.add_weight(name="gate_bias", shape=(dim,), initializer=keras.initializers.Constant(-2.0))
+        kernel = keras.initializers.RandomNormal(0.0, dim**-0.5)
+        self.transform_kernel = self.add_weight(name="transform_kernel", shape=(dim, dim), initializer=kernel)
+        self.transform_bias = self.add_weight(name="transform_bias", shape=(dim,), initializer="zeros")
+
+    def call(self, inputs):
+        gate = tf.sigmoid(matmul(inputs, self.gate_kernel, self.product_dtype) + self.gate_bias)
+        transformed = tf.nn.relu(matmul(inputs, self.transform_kernel, self.product_dtype) + self.transform_bias)
+        return gate * transformed + (1.0 - gate) * inputs
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -116,10 +154,6 @@ class CharCNN(Tracked, keras.layers.Layer):
     def compute_output_shape(self, char_ids_shape, words_shape=None):
         return (*(char_ids_shape[:-1] if words_shape is None else words_shape), self.output_dim)
 
-    def get_config(self):
-        own = ("embedding_dim", "filters", "num_highway", "activation", "output_dim", "product_dtype")
-        return super().get_config() | {name: getattr(self, name) for name in own}
-
     def _maxima(self, char_ids: tf.Tensor) -> tf.Tensor:
         """Returns the activated maxima over positions, `(n, num_filters)`, of ids `(n, chars)`.
 
@@ -148,20 +182,20 @@ class CharCNN(Tracked, keras.layers.Layer):
         characters = tf.gather(tf.pad(self.embedding, ((1, 0), (0, 0))), ids)
         shape = (tf.shape(char_ids)[0], num_windows)
         characters = tf.reshape(characters, (*shape, max(widths) * self.embedding_dim))
-        beyond = tf.range(num_windows)[:, None] > [max_chars - width for width in widths]
-        return tf.concat([characters, tf.broadcast_to(tf.cast(beyond, tf.float32), (*shape, len(widths)))], -1)
+        is_past_end = tf.range(num_windows)[:, None] > [max_chars - width for width in widths]
+        return tf.concat([characters, tf.broadcast_to(tf.cast(is_past_end, tf.float32), (*shape, len(widths)))], -1)
 
     def _kernel(self) -> tf.Tensor:
         """Returns all convolutions as one matrix `(columns of _windows, num_filters)`."""
         rows = max(width for width, _ in self.filters) * self.embedding_dim
         flat = []
         for (width, count), kernel in zip(self.filters, self.kernels, strict=True):
-            own_rows = width * self.embedding_dim
-            flat.append(tf.pad(tf.reshape(kernel, (own_rows, count)), ((0, rows - own_rows), (0, 0))))
+            kernel_rows = width * self.embedding_dim
+            flat.append(tf.pad(tf.reshape(kernel, (kernel_rows, count)), ((0, rows - kernel_rows), (0, 0))))
         # A window that reaches too far is never the maximum.
         counts = [count for _, count in self.filters]
-        never = np.repeat(np.eye(len(counts), dtype=np.float32) * _NEVER, counts, axis=1)
-        return tf.concat([tf.concat(flat, 1), never], 0)
+        mask = np.repeat(np.eye(len(counts), dtype=np.float32) * _MASK_VALUE, counts, axis=1)
+        return tf.concat([tf.concat(flat, 1), mask], 0)
 
     def _transform(self, maxima: tf.Tensor) -> tf.Tensor:
         """Returns the vectors `(n, output_dim)` of `(n, num_filters)` maxima: highway layers, projection."""

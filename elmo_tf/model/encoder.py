@@ -12,7 +12,7 @@ from elmo_tf.model.char_cnn import CharCNN
 from elmo_tf.model.kernels import lstmp_packed
 from elmo_tf.model.kernels.lstmp_packed import Packing, pack
 from elmo_tf.model.operations import Clips
-from elmo_tf.model.tracking import Tracked
+from elmo_tf.model.variables import Tracked
 from elmo_tf.text import char_ids as char_ids_lib
 
 # For each layer of a direction the cell (rows, units) and the recurrent state (rows, projection_dim), float32.

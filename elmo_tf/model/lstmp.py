@@ -84,7 +84,3 @@ class LSTMP(keras.layers.Layer):
         values = lstmp_packed.unpacked(kernels, self.kernel.shape[0] - self.projection_dim)
         for variable, value in zip(self.weights, values, strict=True):
             variable.assign(value)
-
-    def get_config(self):
-        own = ("units", "projection_dim", "cell_clip", "proj_clip", "product_dtype")
-        return super().get_config() | {name: getattr(self, name) for name in own}

@@ -10,9 +10,7 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf.model.encoder import Encoder, new_char_cnn
 from elmo_tf.model.kernels import lstmp_packed
-from elmo_tf.model.names import DIRECTIONS, relative_names
-from elmo_tf.model.scopes import float32_policy
-from elmo_tf.model.tracking import Tracked
+from elmo_tf.model.variables import DIRECTIONS, Tracked, float32_policy, relative_names
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -47,7 +45,7 @@ class PackedBiLM(Encoder):
     def from_weights(
         cls, config: config_lib.ModelConfig, weights: Mapping[str, np.ndarray], product_dtype: str = "float32"
     ) -> Self:
-        """Returns the network with the weights of a `BiLM`, by the names of `names.relative_names`."""
+        """Returns the network with the weights of a `BiLM`, by the names of `variables.relative_names`."""
         bilm = cls(config, product_dtype)
         for name, variable in relative_names(bilm).items():
             if name in weights:  # those of the LSTMs have other names and another layout here

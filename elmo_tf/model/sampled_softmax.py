@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.model.kernels.sampled_losses import sampled_losses
-from elmo_tf.model.scopes import float32_policy
+from elmo_tf.model.variables import float32_policy
 
 # Float32 logits of the full softmax in memory at once. On a CPU, those of a piece of 4 MB are still in its cache when
 # they are summed; a GPU wants large products. A gradient needs all of them in memory anyway, and in pieces it would
@@ -68,11 +68,8 @@ class SampledSoftmax(keras.layers.Layer):
             return (self._full_training if training else self._full)(inputs, targets)
         return self._sampled(inputs, targets, num_sampled, seed)
 
-    def get_config(self):
-        return super().get_config() | {"vocab_size": self.vocab_size, "product_dtype": self.product_dtype}
-
     def _sampled(self, inputs, targets, num_sampled, seed):
-        kernel, bias = _own_copy(self.kernel), _own_copy(self.bias)
+        kernel, bias = _replica_copy(self.kernel), _replica_copy(self.bias)
         words, target_counts, word_counts = log_uniform_sample(targets, num_sampled, self.vocab_size, seed)
         true_logits = tf.reduce_sum(inputs * tf.gather(kernel, targets), -1) + tf.gather(bias, targets)
         true_logits -= tf.math.log(target_counts)
@@ -84,12 +81,15 @@ class SampledSoftmax(keras.layers.Layer):
         """Computes the losses for all tokens in pieces of words, so that the kernel is read once."""
         # Read once, not in each piece: every read of a variable that got a sparse update copies it.
         kernel, bias = tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias)
-        num_tokens, most = tf.shape(inputs)[0], _LOGITS_AT_ONCE
+        num_tokens, max_logits = tf.shape(inputs)[0], _LOGITS_AT_ONCE
         if tf.config.list_physical_devices("GPU"):
-            most = _LOGITS_AT_ONCE_GPU
-        words, columns = tf.clip_by_value(most // tf.maximum(1, num_tokens), 1, self.vocab_size), tf.range(num_tokens)
+            max_logits = _LOGITS_AT_ONCE_GPU
+        words, columns = (
+            tf.clip_by_value(max_logits // tf.maximum(1, num_tokens), 1, self.vocab_size),
+            tf.range(num_tokens),
+        )
 
-        def add(start, true_logits, highest, total):
+        def add(start, true_logits, running_max, total):
             """Adds exponentials relative to the highest logit so far, so that they stay finite."""
             end = tf.minimum(start + words, self.vocab_size)
             logits = tf.matmul(kernel[start:end], inputs, transpose_b=True) + bias[start:end, None]
@@ -97,24 +97,24 @@ class SampledSoftmax(keras.layers.Layer):
             rows = tf.cast(targets, tf.int32) - start
             target_logits = tf.gather_nd(logits, tf.stack([tf.clip_by_value(rows, 0, end - start - 1), columns], 1))
             true_logits = tf.where((rows >= 0) & (rows < end - start), target_logits, true_logits)
-            higher = tf.maximum(highest, tf.reduce_max(logits, 0))
-            added = tf.cast(tf.reduce_sum(tf.exp(logits - higher), 0), tf.float64)
-            return end, true_logits, higher, total * tf.cast(tf.exp(highest - higher), tf.float64) + added
+            new_max = tf.maximum(running_max, tf.reduce_max(logits, 0))
+            added = tf.cast(tf.reduce_sum(tf.exp(logits - new_max), 0), tf.float64)
+            return end, true_logits, new_max, total * tf.cast(tf.exp(running_max - new_max), tf.float64) + added
 
         zeros = tf.zeros_like(inputs[:, 0])
         start = 0, zeros, zeros + tf.float32.min, tf.cast(zeros, tf.float64)
         # One piece at a time: a piece's products already take all cores.
-        _, true_logits, highest, total = tf.while_loop(
+        _, true_logits, running_max, total = tf.while_loop(
             lambda start, *_: start < self.vocab_size, add, start, parallel_iterations=1
         )
-        return highest + tf.cast(tf.math.log(total), tf.float32) - true_logits
+        return running_max + tf.cast(tf.math.log(total), tf.float32) - true_logits
 
     def _full_training(self, inputs, targets):
         logits = tf.matmul(inputs, self.kernel, transpose_b=True) + self.bias
         return tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
 
 
-def _own_copy(variable: keras.Variable) -> tf.Variable:
+def _replica_copy(variable: keras.Variable) -> tf.Variable:
     """Returns the replica's copy of a variable: a lookup in a mirrored variable would read and copy all its rows."""
     replica = tf.distribute.get_replica_context()
     copies = replica.strategy.experimental_local_results(variable.value)

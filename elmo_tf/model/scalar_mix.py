@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.model.scopes import float32_policy
+from elmo_tf.model.variables import float32_policy
 
 _EPSILON = 1e-6  # added to a variance, so that a constant vector, such as padding, becomes 0
 

@@ -62,9 +62,6 @@ class SequencePooling(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         return (input_shape[0], len(self.kinds) * input_shape[-1])
 
-    def get_config(self):
-        return super().get_config() | {"kinds": self.kinds}
-
     def _weights(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
         scores = tf.einsum("btd,dk->btk", vectors, tf.cast(self.kernel, vectors.dtype))
         return tf.nn.softmax(tf.where(real, scores, scores.dtype.min), 1)

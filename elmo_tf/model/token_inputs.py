@@ -128,9 +128,6 @@ class TokenMask(keras.layers.Layer):
             time += 2
         return (batch_size, time)
 
-    def get_config(self):
-        return super().get_config() | {"boundaries": self.boundaries, "tokenizer": self.tokenizer}
-
 
 def lengths(inputs: tf.Tensor) -> tf.Tensor:
     """Returns each row's number of tokens, int32 `(batch,)`: up to the last that is not padding."""

@@ -43,8 +43,8 @@ def files_in(folder: str | os.PathLike) -> Files | None:
     options = [folder / OPTIONS_FILE] if (folder / OPTIONS_FILE).is_file() else sorted(folder.glob("*_options.json"))
     if not options:
         return None
-    usual = [path for path in (folder / WEIGHTS_FILE, folder / _NLPL_WEIGHTS) if path.is_file()]
-    weights = usual[:1] or sorted(folder.glob("*_weights*.hdf5"))
+    known_weights = [path for path in (folder / WEIGHTS_FILE, folder / _NLPL_WEIGHTS) if path.is_file()]
+    weights = known_weights[:1] or sorted(folder.glob("*_weights*.hdf5"))
     if len(options) > 1 or len(weights) > 1:
         names = ", ".join(path.name for path in [*options, *weights])
         raise InputError(str(folder), f"the files of several models ({names}): give the two files of one model")

@@ -1,6 +1,7 @@
 """`options.json` of bilm-tf and AllenNLP <-> our configuration, in a table of keys."""
 
 import json
+import operator
 import os
 import pathlib
 from typing import Any, NamedTuple
@@ -82,15 +83,15 @@ def parse_options(options: dict[str, Any], vocab_size: int | None = None, source
 
 def _settings(options: dict[str, Any], vocab_size: int | None) -> dict:
     """Returns the settings that `options` determine, as nested dictionaries."""
-    given = _flattened(options)
+    values_by_key = _flattened(options)
     settings: dict = {}
     for option in _OPTIONS:
-        value = _value(option, given)
+        value = _value(option, values_by_key)
         if option.setting is not None and value is not _RELEASED:
             _put(settings, option.setting, value)
-    if given.get("sample_softmax") is False:
+    if values_by_key.get("sample_softmax") is False:
         _put(settings, "train.num_sampled", 0)
-    words = given.get("n_tokens_vocab")
+    words = values_by_key.get("n_tokens_vocab")
     if vocab_size is not None and words not in (None, vocab_size):
         raise InputError("n_tokens_vocab", f"{vocab_size}, the rows of the softmax", repr(words))
     return settings
@@ -101,7 +102,7 @@ def write_options(model: config_lib.ModelConfig, path: str | os.PathLike) -> Non
     options: dict = {}
     for option in _OPTIONS:
         if option.setting is not None and option.setting.startswith("model."):
-            value = config_lib.get(model, option.setting.removeprefix("model."))
+            value = operator.attrgetter(option.setting.removeprefix("model."))(model)
             _put(options, option.key, value)
         elif option.key == "char_cnn.n_characters":
             _put(options, option.key, option.default)
@@ -126,11 +127,11 @@ def _flattened(values: Any, prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _value(option: _Option, given: dict[str, Any]) -> Any:
-    value = given.get(option.key)
+def _value(option: _Option, values_by_key: dict[str, Any]) -> Any:
+    value = values_by_key.get(option.key)
     if value is None:
-        if option.default is _REQUIRED or (option.default is _RELEASED and option.key in given):
-            raise InputError(option.key, "null is not allowed" if option.key in given else "missing")
+        if option.default is _REQUIRED or (option.default is _RELEASED and option.key in values_by_key):
+            raise InputError(option.key, "null is not allowed" if option.key in values_by_key else "missing")
         return option.default
     # `1 == True` in Python, but not in JSON.
     if option.allowed is not None and not any(

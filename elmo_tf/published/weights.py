@@ -13,7 +13,7 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf.files.staging import new_folder
 from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.names import relative_names
+from elmo_tf.model.variables import relative_names
 from elmo_tf.published import arrays
 from elmo_tf.published.models import OPTIONS_FILE, SOFTMAX_FILE, VOCABULARY_FILE, WEIGHTS_FILE
 from elmo_tf.published.options import read_options, write_options

@@ -9,10 +9,9 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, is_about_memory, reason
-from elmo_tf.model.names import relative_names
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.sampled_softmax import SampledSoftmax
-from elmo_tf.model.scopes import float32_policy
+from elmo_tf.model.variables import float32_policy, relative_names
 from elmo_tf.savedmodel import contract
 
 ATTRIBUTE = "weights"  # of the object that is saved: the variables by name
@@ -73,8 +72,8 @@ def _read(folder: pathlib.Path, variables: dict[str, keras.Variable]) -> None:
         for name, variable in variables.items():
             value = reader.get_tensor(by_name[name].attributes[0].checkpoint_key)
             if (value.shape, value.dtype) != (variable.shape, variable.dtype):
-                stored, needed = f"{value.dtype} {value.shape}", f"{variable.dtype} {variable.shape}"
-                raise ValueError(f"{name} is {stored}, not {needed}")
+                stored, expected = f"{value.dtype} {value.shape}", f"{variable.dtype} {variable.shape}"
+                raise ValueError(f"{name} is {stored}, not {expected}")
             variable.assign(value)
     except KeyError as error:
         raise InputError(str(folder), f"the SavedModel has no variable {error}") from None

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import operator
 import os
 import pathlib
 from collections.abc import Iterator
@@ -37,7 +38,7 @@ _DESCRIPTIONS = {
 }
 
 
-def _about(tag: str) -> str:
+def _description(tag: str) -> str:
     return _DESCRIPTIONS.get(tag) or _DESCRIPTIONS[tag.partition("/")[0]]
 
 
@@ -53,28 +54,28 @@ class Board:
         self._failed = False
         self._profiling = False
         self._writer = tf.summary.create_noop_writer()
-        with self._guarded():
+        with self._warn_once():
             self._writer = tf.summary.create_file_writer(str(self._run))
 
     def configuration(self, config: config_lib.Config, step: int) -> None:
         """Shows the configuration as a table of keys and values."""
-        values = {name: config_lib.get(config, name) for name in sorted(config_lib.keys())}
+        values = {name: operator.attrgetter(name)(config) for name in sorted(config_lib.keys())}
         lines = ["| key | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in values.items())]
         with self._writing():
-            tf.summary.text("configuration", "\n".join(lines), step, _about("configuration"))
+            tf.summary.text("configuration", "\n".join(lines), step, _description("configuration"))
 
     def scalars(self, group: str, values: dict[str, float], step: int) -> None:
         """Adds a point to the curve of each value."""
         with self._writing():
             for name, value in values.items():
                 tag = f"{group}/{name}"
-                tf.summary.scalar(tag, value, step, _about(tag))
+                tf.summary.scalar(tag, value, step, _description(tag))
 
     def histograms(self, group: str, values: dict[str, np.ndarray], step: int) -> None:
         """Adds a histogram of each array."""
         with self._writing():
             for name, array in values.items():
-                tf.summary.histogram(f"{group}/{name}", array, step, description=_about(group))
+                tf.summary.histogram(f"{group}/{name}", array, step, description=_description(group))
 
     def words(self, words: list[bytes], vectors: np.ndarray) -> None:
         """Replaces the projector's vectors and their words."""
@@ -83,14 +84,14 @@ class Board:
             'embeddings { tensor_name: "token vectors" '
             'tensor_path: "token_vectors.tsv" metadata_path: "token_vectors_words.tsv" }\n'
         )
-        with self._guarded():
+        with self._warn_once():
             stores.write(self._run / "token_vectors.tsv", tensor.encode())
             stores.write(self._run / "token_vectors_words.tsv", b"\n".join(words) + b"\n")
             stores.write(self._run / "projector_config.pbtxt", config.encode())
 
     def start_profile(self) -> None:
         """Starts TensorFlow's profiler."""
-        with self._guarded():  # another profiler may be active
+        with self._warn_once():  # another profiler may be active
             tf.profiler.experimental.start(str(self._run))
             self._profiling = True
 
@@ -98,28 +99,28 @@ class Board:
         """Writes the profile, if profiling was started."""
         if self._profiling:
             self._profiling = False
-            with self._guarded():
+            with self._warn_once():
                 tf.profiler.experimental.stop()
                 _log.info("profile written to %s", self._run / "plugins" / "profile")
 
     def flush(self) -> None:
         """Writes buffered events."""
-        with self._guarded():
+        with self._warn_once():
             self._writer.flush()
 
     def close(self) -> None:
         """Writes and closes the files."""
         self.stop_profile()
-        with self._guarded():
+        with self._warn_once():
             self._writer.close()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._guarded(), self._writer.as_default():
+        with self._warn_once(), self._writer.as_default():
             yield
 
     @contextlib.contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def _warn_once(self) -> Iterator[None]:
         try:
             yield
         except (OSError, tf.errors.OpError) as error:

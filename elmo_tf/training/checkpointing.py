@@ -10,7 +10,7 @@ from concurrent import futures
 from elmo_tf.config import TrainConfig
 from elmo_tf.training.state import TrainState, resumed
 from elmo_tf.workdir import checkpoint_files, checkpoints
-from elmo_tf.workdir.checkpoint_progress import Progress
+from elmo_tf.workdir.checkpoint_files import Progress
 from elmo_tf.workdir.folder import Workdir
 from elmo_tf.workdir.metrics_file import HeldoutLine
 

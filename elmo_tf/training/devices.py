@@ -58,11 +58,10 @@ def names(strategy: tf.distribute.Strategy) -> str:
     return ", ".join(f"{spec.device_type}:{spec.device_index}" for spec in specs)
 
 
-def product_precision(precision: str) -> str:
-    """Returns the actual precision of matrix products on the visible devices: float32 becomes TF32 on some GPUs."""
-    if precision != "float32" or not tf.config.experimental.tensor_float_32_execution_enabled():
-        return precision
-    return "TF32" if any(capability >= _AMPERE for capability in _capabilities()) else precision
+def product_precision() -> str:
+    """Returns the actual precision of float32 matrix products on the visible devices, which is TF32 on some GPUs."""
+    is_tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
+    return "TF32" if is_tf32 and any(capability >= _AMPERE for capability in _capabilities()) else "float32"
 
 
 def with_precision(config: Config, stored: Config | None = None) -> Config:
@@ -74,7 +73,7 @@ def with_precision(config: Config, stored: Config | None = None) -> Config:
     if config.train.precision != AUTO:
         return config
     if stored is not None and stored.train.precision != AUTO:
-        return _with(config, stored.train.precision)
+        return _with_train_precision(config, stored.train.precision)
     if capabilities := _capabilities():
         has_bfloat16 = min(capabilities) >= _AMPERE
         reason = "all GPUs have" if has_bfloat16 else "not all GPUs have"
@@ -83,7 +82,7 @@ def with_precision(config: Config, stored: Config | None = None) -> Config:
         reason = "the CPU has" if has_bfloat16 else "the CPU has no"
     precision = "bfloat16" if has_bfloat16 else "float32"
     _log.info("train.precision=auto: %s; %s bfloat16 products", precision, reason)
-    return _with(config, precision)
+    return _with_train_precision(config, precision)
 
 
 def num_local(strategy: tf.distribute.Strategy) -> int:
@@ -154,5 +153,5 @@ def _capabilities() -> list[tuple[int, int]]:
     return [gpu.get("compute_capability", (0, 0)) for gpu in gpus]
 
 
-def _with(config: Config, precision: Any) -> Config:
+def _with_train_precision(config: Config, precision: Any) -> Config:
     return dataclasses.replace(config, train=dataclasses.replace(config.train, precision=precision))

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.model.encoder import States
-from elmo_tf.model.names import DIRECTIONS, relative_names
+from elmo_tf.model.variables import DIRECTIONS, relative_names
 from elmo_tf.records.windows import Window
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text.vocabulary import SPECIAL_TOKENS
@@ -43,11 +43,11 @@ class Diagnostics:
         losses, outputs = self._run(piece, states, tf.constant([trainer.config.seed, number], tf.int32))
         self._losses = {name: float(loss) for name, loss in losses.items()}
         self._activations = {name: np.ravel(output) for name, output in outputs.items()}
-        self._weights = self._copied()
+        self._weights = self._sampled_weights()
 
     def write(self, board: Board, step: int) -> None:
         """Writes the diagnostics, once the step is done."""
-        weights, bilm = self._copied(), self._trainer.bilm
+        weights, bilm = self._sampled_weights(), self._trainer.bilm
         ratios = {}
         for name, before in self._weights.items():
             change, norm = np.linalg.norm(weights[name] - before), np.linalg.norm(before)
@@ -73,7 +73,7 @@ class Diagnostics:
                 losses[f"{name}_{kind}"] = tf.reduce_mean(nats)
         return losses, outputs
 
-    def _copied(self) -> dict[str, np.ndarray]:
+    def _sampled_weights(self) -> dict[str, np.ndarray]:
         """Returns a sample of the weights by layer."""
         by_layer: dict[str, list[np.ndarray]] = {}
         for name, variable in relative_names(self._trainer.bilm).items():

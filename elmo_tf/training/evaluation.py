@@ -86,12 +86,12 @@ class Evaluator:
         if not counts:
             return []
         sums, sums_of_parts = np.zeros(5), []
-        most, line = counts[-1], ProgressLine(at_once=False)
+        max_windows, line = counts[-1], ProgressLine(at_once=False)
         tokens_per_window = batch_size * unroll_steps
-        total = records.num_tokens if most is None else min(records.num_tokens, most * tokens_per_window)
+        total = records.num_tokens if max_windows is None else min(records.num_tokens, max_windows * tokens_per_window)
         stopped = False
-        with contextlib.closing(self._summed(records, batch_size, unroll_steps, interrupted)) as windows:
-            for number, window_sums in enumerate(itertools.islice(windows, most), 1):
+        with contextlib.closing(self._window_sums(records, batch_size, unroll_steps, interrupted)) as windows:
+            for number, window_sums in enumerate(itertools.islice(windows, max_windows), 1):
                 sums += window_sums
                 sums_of_parts += [self.total(sums) for count in counts if count == number]
                 if self.shows_progress and line.due():
@@ -119,7 +119,7 @@ class Evaluator:
         """Returns whether to stop waiting for the next window."""
         return interrupted()
 
-    def _summed(
+    def _window_sums(
         self,
         records: record_folder.Records,
         batch_size: int,
@@ -137,7 +137,7 @@ class Evaluator:
         stop = functools.partial(self.stops_waiting, interrupted)
         with contextlib.closing(prefetch(every_window, interrupted=stop)) as windows:
             for window, _ in windows:
-                padded = _with_rows(window, len(local_rows))
+                padded = _pad_rows(window, len(local_rows))
                 inputs = devices.distribute(self._strategy, padded, rows, local_rows.start)
                 losses, states = self._losses(inputs, states)
                 yield np.array([*map(self._nats, losses), *_counts(window)])
@@ -147,11 +147,9 @@ class Evaluator:
         return sum(np.sum(value.numpy(), dtype=np.float64) for value in local)
 
 
-def _with_rows(window: Window, rows: int) -> Window:
+def _pad_rows(window: Window, rows: int) -> Window:
     """Returns the window with masked rows at its end, `rows` in all."""
     missing = rows - len(window.mask)
-    if not missing:
-        return window
     return Window(*(np.concatenate([array, np.zeros((missing, *array.shape[1:]), array.dtype)]) for array in window))
 
 

@@ -11,17 +11,16 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.names import relative_names
+from elmo_tf.model.variables import relative_names
 from elmo_tf.published import models
 from elmo_tf.records import record_folder
 from elmo_tf.text.vocabulary import Vocabulary
 from elmo_tf.training import devices
 from elmo_tf.training import optimizer as optimizers
-from elmo_tf.training.loop import train
+from elmo_tf.training.loop import MEMORY_SETTINGS, train
 from elmo_tf.training.preparation import check_patience
-from elmo_tf.training.run import MEMORY_SETTINGS
 from elmo_tf.workdir import checkpoints
-from elmo_tf.workdir.checkpoint_progress import Progress
+from elmo_tf.workdir.checkpoint_files import Progress
 from elmo_tf.workdir.folder import Workdir, is_workdir, new_workdir, open_workdir
 from elmo_tf.workdir.metrics_file import MetricsLine
 

@@ -18,7 +18,7 @@ from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.optimizer import Optimizer
 from elmo_tf.workdir import checkpoints
-from elmo_tf.workdir.checkpoint_progress import Progress
+from elmo_tf.workdir.checkpoint_files import Progress
 from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 
 _SLOT = "/Adagrad"  # suffix of the accumulators' names in TF1

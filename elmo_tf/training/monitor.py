@@ -37,8 +37,8 @@ class Monitor:
         self._first_step = self._step = self.state.step
         self._diagnosing = False
         self._pending: list[StepResult] = []
-        self._timed_since = 0.0  # start of the timed steps; 0: the first step has not ended yet
-        self._timed = 0  # steps since then
+        self._timing_started_at = 0.0  # start of the timed steps; 0: the first step has not ended yet
+        self._timed_steps = 0  # steps since then
         self._rate: float | None = None  # seconds per step, a running mean
         self._perplexity = math.nan
         self._line = ProgressLine()
@@ -50,12 +50,12 @@ class Monitor:
         self._step += 1
         self._learning_rate = learning_rate
         self._pending.append(result)
-        if not self._timed_since:
+        if not self._timing_started_at:
             # Waits for the step that builds the graph, which is not timed.
             float(result.gradient_norm)
             self.resume_clock()
         else:
-            self._timed += 1
+            self._timed_steps += 1
         if len(self._pending) == self._config.log_steps or self._step == self.last_step:
             self.flush()
         if self._step < self.last_step and self._line.due():
@@ -83,7 +83,7 @@ class Monitor:
 
     def resume_clock(self) -> None:
         """Excludes the time since the last step, such as an evaluation, from the measured speed."""
-        self._timed_since, self._timed = time.monotonic(), 0
+        self._timing_started_at, self._timed_steps = time.monotonic(), 0
 
     @property
     def evaluations(self) -> list[HeldoutLine]:
@@ -129,8 +129,8 @@ class Monitor:
             "perplexity_sampled_softmax": self._perplexity,
             "epoch": self.state.epochs_at(self._step),
         }
-        if self._timed:
-            seconds = (time.monotonic() - self._timed_since) / self._timed
+        if self._timed_steps:
+            seconds = (time.monotonic() - self._timing_started_at) / self._timed_steps
             self._rate = seconds if self._rate is None else 0.7 * self._rate + 0.3 * seconds
             learning["tokens_per_second"] = self.state.tokens_per_step / seconds
         optimizer = {

@@ -1,6 +1,6 @@
 """Training in several processes: what they decide together, and what only the first of them, the chief, does.
 
-Each class takes part in a run of `training.run`. All processes call the same methods at the same steps.
+Each class takes part in a `training.loop.Run`. All processes call the same methods at the same steps.
 """
 
 import contextlib
@@ -17,18 +17,18 @@ from elmo_tf.records.record_folder import Records
 from elmo_tf.training.checkpointing import Checkpointing
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.heldout import HeldoutEvaluation, Part
+from elmo_tf.training.loop import Run
 from elmo_tf.training.monitor import Monitor, check_finite, values_of
-from elmo_tf.training.run import Run
 from elmo_tf.training.signals import Stopped
 from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import StepResult, Trainer
 from elmo_tf.training.workers import Workers
 from elmo_tf.workdir import checkpoint_files, checkpoints
-from elmo_tf.workdir.checkpoint_progress import Progress
+from elmo_tf.workdir.checkpoint_files import Progress
 from elmo_tf.workdir.folder import CONFIG_FILE, Workdir, open_workdir
 from elmo_tf.workdir.metrics_file import HeldoutLine
 
-_ASK_EVERY = 20  # windows of an evaluation between collective stop checks
+_STOP_CHECK_INTERVAL = 20  # windows of an evaluation between collective stop checks
 
 
 @dataclasses.dataclass
@@ -146,7 +146,7 @@ class SharedEvaluator(Evaluator):
     def stops_after(self, number: int | None, interrupted: Callable[[], bool]) -> bool:
         if number is None:
             return self._workers.any(interrupted())
-        return self._workers.any_every(_ASK_EVERY, number, interrupted())
+        return self._workers.any_every(_STOP_CHECK_INTERVAL, number, interrupted())
 
     def stops_waiting(self, interrupted: Callable[[], bool]) -> bool:
         return False  # all stop at the same window

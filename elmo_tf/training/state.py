@@ -13,7 +13,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.records.record_folder import Records
 from elmo_tf.records.windows import Position, Window, Windows, prefetch
 from elmo_tf.training.step import Trainer
-from elmo_tf.workdir.checkpoint_progress import Progress
+from elmo_tf.workdir.checkpoint_files import Progress
 
 _log = logging.getLogger("elmo_tf")
 

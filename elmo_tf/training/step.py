@@ -116,7 +116,7 @@ class Trainer:
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         seed = tf.random.experimental.stateless_fold_in(seed, replica)
         if config.reset_rate:
-            states = _some_reset(states, window, config.reset_rate, seed)
+            states = _randomly_reset(states, window, config.reset_rate, seed)
         with tf.GradientTape() as tape:
             losses, states = self.bilm.language_model_losses(
                 window, states, config.num_sampled, config.dropout_rate, seed, training=True
@@ -127,9 +127,12 @@ class Trainer:
         return StepResult(forward, backward, norm), states
 
 
-def _some_reset(states: States, window: Window, rate: float, seed: tf.Tensor) -> States:
+def _randomly_reset(states: States, window: Window, rate: float, seed: tf.Tensor) -> States:
     """Returns the states; among streams whose window starts with a sentence, a random share gets the zero state."""
     # The backward direction starts a sentence at the same position.
-    begins = window.forward_token_ids[:, :1] == BEGIN_ID
-    drawn = tf.random.stateless_uniform(tf.shape(begins), tf.random.experimental.stateless_fold_in(seed, -1)) < rate
-    return tf.nest.map_structure(lambda state: tf.where(begins & drawn, 0.0, state), states)
+    starts_sentence = window.forward_token_ids[:, :1] == BEGIN_ID
+    is_reset = (
+        tf.random.stateless_uniform(tf.shape(starts_sentence), tf.random.experimental.stateless_fold_in(seed, -1))
+        < rate
+    )
+    return tf.nest.map_structure(lambda state: tf.where(starts_sentence & is_reset, 0.0, state), states)

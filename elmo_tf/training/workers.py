@@ -50,13 +50,13 @@ def from_environment() -> tf.distribute.Strategy | None:
     if not os.environ.get(VARIABLE):
         return None
     try:
-        index, addresses = _own_index(tf.distribute.cluster_resolver.TFConfigClusterResolver())
+        index, addresses = _index_and_addresses(tf.distribute.cluster_resolver.TFConfigClusterResolver())
         me = f"worker {index} of {len(addresses)}"
         cluster = _Cluster(index, addresses) if addresses else None
         with signals.terminable(), contextlib.ExitStack() as stack:
             if len(addresses) > 1:
-                _meet(me, addresses[index], addresses)
-                stack.enter_context(_ending_if_not_joined(me))
+                _wait_for_workers(me, addresses[index], addresses)
+                stack.enter_context(_exit_on_timeout(me))
             return tf.distribute.MultiWorkerMirroredStrategy(cluster)
     except tf.errors.OpError as error:
         raise ConnectionError(f"{me}: cannot join the others ({type(error).__name__})") from error
@@ -77,7 +77,7 @@ class _Cluster(tf.distribute.cluster_resolver.TFConfigClusterResolver):
         return tf.train.ClusterSpec({"worker": self._addresses})
 
 
-def _meet(me: str, own_address: str, addresses: list[str]) -> None:
+def _wait_for_workers(me: str, own_address: str, addresses: list[str]) -> None:
     """Waits until all workers have started; while TensorFlow waits for them, signals have no effect.
 
     Each worker listens at its address until it has reached all others at theirs; then TensorFlow listens there.
@@ -92,7 +92,7 @@ def _meet(me: str, own_address: str, addresses: list[str]) -> None:
     with server:
         server.settimeout(_POLL_SECONDS)
         # All must answer in one round: a worker that answered before may have been stopped since.
-        while missing := [address for address in others if not _answers(address)]:
+        while missing := [address for address in others if not _is_listening(address)]:
             if time.monotonic() > deadline:
                 absent = ", ".join(missing)
                 raise ConnectionError(f"{me}: no worker at {absent} for {_MEET_SECONDS} s; start all of them")
@@ -102,7 +102,7 @@ def _meet(me: str, own_address: str, addresses: list[str]) -> None:
 
 
 @contextlib.contextmanager
-def _ending_if_not_joined(me: str) -> Iterator[None]:
+def _exit_on_timeout(me: str) -> Iterator[None]:
     """Ends the process, with status 1, if the block takes too long, and at once on SIGINT.
 
     In the block, TensorFlow waits for all workers, even for a worker that has ended since they met. Meanwhile no Python
@@ -124,7 +124,7 @@ def _listening(port: int) -> socket.socket:
     return socket.create_server(("", port))
 
 
-def _answers(address: str) -> bool:
+def _is_listening(address: str) -> bool:
     """Returns whether a process listens at the address."""
     with contextlib.suppress(OSError), socket.create_connection(_host_and_port(address), timeout=_ANSWER_SECONDS):
         return True
@@ -136,7 +136,7 @@ def _host_and_port(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)  # an IPv6 address is in brackets
 
 
-def _own_index(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> tuple[int, list[str]]:
+def _index_and_addresses(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> tuple[int, list[str]]:
     """Returns the index of this process among those that train, and the addresses of all; a chief is the first."""
     jobs, task = resolver.cluster_spec().as_dict(), resolver.task_type
     if jobs and task not in ("chief", "worker"):

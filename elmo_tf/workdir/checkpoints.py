@@ -14,8 +14,7 @@ from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.files import staging
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.workdir import checkpoint_files, metrics_file
-from elmo_tf.workdir.checkpoint_files import DamagedError, Slots, Snapshot
-from elmo_tf.workdir.checkpoint_progress import Progress
+from elmo_tf.workdir.checkpoint_files import DamagedError, Progress, Slots, Snapshot
 from elmo_tf.workdir.folder import Workdir
 from elmo_tf.workdir.metrics_file import HeldoutLine
 
@@ -49,13 +48,13 @@ def store(workdir: Workdir, snapshot: Snapshot, evaluations: Sequence[HeldoutLin
     if os.path.lexists(folder) and step not in existing:
         raise OSError(f"{folder} exists and is not a checkpoint")
     staged = folder.with_name(f".{folder.name}.incomplete")
-    unneeded = _unneeded(workdir, step, {*existing, step}, evaluations)
+    obsolete = _obsolete(workdir, step, {*existing, step}, evaluations)
     for leftover in _folders(workdir, _LEFTOVER):
         shutil.rmtree(leftover, ignore_errors=True)
     try:
         checkpoint_files.write(staged, snapshot)
         if folder.exists():
-            os.replace(folder, _removed(folder))
+            os.replace(folder, _removal_path(folder))
         os.replace(staged, folder)
         staging.sync(folder.parent)
     except BaseException:
@@ -63,8 +62,8 @@ def store(workdir: Workdir, snapshot: Snapshot, evaluations: Sequence[HeldoutLin
         raise
     try:
         # Renamed first: a checkpoint that is deleted in part is no checkpoint.
-        for path in unneeded:
-            os.replace(path, _removed(path))
+        for path in obsolete:
+            os.replace(path, _removal_path(path))
         for leftover in _folders(workdir, _LEFTOVER):
             shutil.rmtree(leftover)
     except OSError as error:
@@ -148,7 +147,7 @@ def _chosen(workdir: Workdir, checkpoint: str) -> pathlib.Path:
     raise InputError("checkpoint", f"{LATEST}, {BEST} or one of the steps {known}", repr(checkpoint))
 
 
-def _unneeded(
+def _obsolete(
     workdir: Workdir, step: int, existing: Collection[int], evaluations: Sequence[HeldoutLine]
 ) -> list[pathlib.Path]:
     """Returns the checkpoints, of the `existing` steps, that are no longer needed once that of `step` is written."""
@@ -160,7 +159,7 @@ def _unneeded(
     return [folder_of(workdir, number) for number in earlier if number not in kept]
 
 
-def _removed(folder: pathlib.Path) -> pathlib.Path:
+def _removal_path(folder: pathlib.Path) -> pathlib.Path:
     """Returns the name of a checkpoint while it is removed."""
     return folder.with_name(f".{folder.name}.removed")
 

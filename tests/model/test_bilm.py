@@ -9,7 +9,7 @@ import tensorflow as tf
 from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
 from elmo_tf.model import bilm as bilm_lib
 from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.names import relative_names
+from elmo_tf.model.variables import relative_names
 from elmo_tf.records.windows import Windows
 from tests import checks, float64, helpers
 from tests.helpers import MICRO, batch_char_ids, char_ids_of

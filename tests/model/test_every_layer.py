@@ -16,8 +16,7 @@ import elmo_tf.keras_layer
 import elmo_tf.model
 import elmo_tf.tasks.layers
 from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.char_cnn import CharCNN
-from elmo_tf.model.highway import Highway
+from elmo_tf.model.char_cnn import CharCNN, Highway
 from elmo_tf.model.lstmp import LSTMP
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.sampled_softmax import SampledSoftmax

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.model.highway import Highway
+from elmo_tf.model.char_cnn import Highway
 from elmo_tf.reference import highway
 from tests import checks
 

@@ -92,8 +92,7 @@ def test_float32_products_are_tf32_on_gpus_that_have_it(capability, allowed, exp
     details = {"compute_capability": capability}
     monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda _: details)
     monkeypatch.setattr(tf.config.experimental, "tensor_float_32_execution_enabled", lambda: allowed)
-    assert devices.product_precision("float32") == expected
-    assert devices.product_precision("bfloat16") == "bfloat16"
+    assert devices.product_precision() == expected
 
 
 def test_the_unigram_model_counts_words_and_sentence_ends_plus_one_each(tmp_path):

@@ -14,7 +14,7 @@ from elmo_tf.records import record_folder
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.training.finetuning import finetune
 from elmo_tf.workdir import checkpoints, metrics_file
-from elmo_tf.workdir.checkpoint_progress import Progress
+from elmo_tf.workdir.checkpoint_files import Progress
 from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 from tests import checks
 from tests.beam.common import files

@@ -17,7 +17,7 @@ from elmo_tf.training import loop
 from elmo_tf.training.optimizer import from_config
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir import checkpoints
-from elmo_tf.workdir.checkpoint_progress import Progress
+from elmo_tf.workdir.checkpoint_files import Progress
 from elmo_tf.workdir.folder import Workdir, open_workdir
 from tests.conftest import SENTENCES
 from tests.helpers import MICRO_CONFIG, slow

@@ -12,7 +12,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.records.windows import Position
 from elmo_tf.training import loop, state
 from elmo_tf.training.state import TrainState
-from elmo_tf.workdir.checkpoint_progress import Progress
+from elmo_tf.workdir.checkpoint_files import Progress
 from tests import checks
 from tests.helpers import two_cpus
 from tests.training.commands import losses

@@ -344,7 +344,7 @@ def test_a_chief_is_the_first_and_workers_come_after_it(cluster, task, index_and
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
         tf.train.ClusterSpec(cluster), task_type=task[0], task_id=task[1]
     )
-    index, addresses = workers._own_index(resolver)
+    index, addresses = workers._index_and_addresses(resolver)
     assert (index, len(addresses), addresses[index]) == (*index_and_count, cluster[task[0]][task[1]])
 
 
@@ -367,7 +367,10 @@ def test_workers_meet_only_once_all_are_there():
     addresses = [f"127.0.0.1:{listening.getsockname()[1]}" for listening in sockets]
     for listening in sockets:
         listening.close()
-    threads = [threading.Thread(target=workers._meet, args=("me", own, addresses), daemon=True) for own in addresses]
+    threads = [
+        threading.Thread(target=workers._wait_for_workers, args=("me", own, addresses), daemon=True)
+        for own in addresses
+    ]
     servers = []
     for thread in threads[:2]:
         thread.start()

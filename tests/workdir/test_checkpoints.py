@@ -18,7 +18,7 @@ from elmo_tf.model.bilm import BiLM
 from elmo_tf.training import loop, monitor
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.workdir import checkpoint_files, checkpoints
-from elmo_tf.workdir.checkpoint_progress import Progress
+from elmo_tf.workdir.checkpoint_files import Progress
 from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, flip

@@ -49,8 +49,8 @@ def _forward(clips, dtype, inputs, first_cell, first_recurrent, kernel, bias, pr
         by_output = tf.transpose(projection_kernel)
 
     def advance(time, cell, recurrent, gates, cells, outputs):
-        seen = tf.cast(tf.concat([inputs[time], recurrent], 0), dtype)
-        functions, cell, hidden = _step(tf.matmul(by_gate, seen), bias, cell, clips.cell)
+        gate_inputs = tf.cast(tf.concat([inputs[time], recurrent], 0), dtype)
+        functions, cell, hidden = _step(tf.matmul(by_gate, gate_inputs), bias, cell, clips.cell)
         recurrent = hidden
         if projection_kernel is not None:
             recurrent = clip(matmul(by_output, hidden, dtype), clips.projection)
@@ -68,19 +68,19 @@ def _forward(clips, dtype, inputs, first_cell, first_recurrent, kernel, bias, pr
     outputs = outputs.stack()
 
     def gradient(*upstream):
-        d_seen, d_gates, d_cell, d_recurrent, hidden, d_products = _backward(
+        d_gate_inputs, d_gates, d_cell, d_recurrent, hidden, d_products = _backward(
             clips, dtype, gates, cells, outputs, upstream, kernel, projection_kernel
         )
         input_dim = inputs.shape[1]
-        seen = tf.concat([inputs, tf.concat([first_recurrent[None], outputs[:-1]], 0)], 1)
+        gate_inputs = tf.concat([inputs, tf.concat([first_recurrent[None], outputs[:-1]], 0)], 1)
         d_gates = _features_first(d_gates)
         # Sums over time and batch of outer products.
-        d_kernels = [matmul(_features_first(seen), d_gates, dtype, transpose_b=True)]
+        d_kernels = [matmul(_features_first(gate_inputs), d_gates, dtype, transpose_b=True)]
         d_kernels.append(tf.reduce_sum(tf.cast(d_gates, tf.float32), 1))
         if projection_kernel is not None:
             d_products = _features_first(d_products)
             d_kernels.append(matmul(_features_first(hidden), d_products, dtype, transpose_b=True))
-        return d_seen[:, :input_dim], d_cell, d_recurrent, *d_kernels
+        return d_gate_inputs[:, :input_dim], d_cell, d_recurrent, *d_kernels
 
     return (outputs, cell, recurrent), gradient
 
@@ -107,15 +107,15 @@ def _backward(clips, dtype, gates, cells, outputs, upstream, kernel, projection_
         d_hidden = d_products = d_outputs[time] + d_recurrent
         if projection_kernel is not None:
             if clips.projection is not None:
-                d_products = _inside(outputs[time], clips.projection, d_products)
+                d_products = _clip_gradient(outputs[time], clips.projection, d_products)
             d_products = tf.cast(d_products, dtype)
             d_hidden = tf.matmul(projection_kernel, d_products)
-        given = gates.read(time), cells.read(time + 1), cells.read(time), d_hidden, d_cell
-        d_gates, d_cell, hidden = _step_gradient(*given, clips.cell, dtype)
-        d_seen = matmul(kernel, d_gates, dtype)
-        values = (d_seen, d_gates, hidden, d_products)
+        arguments = gates.read(time), cells.read(time + 1), cells.read(time), d_hidden, d_cell
+        d_gates, d_cell, hidden = _step_gradient(*arguments, clips.cell, dtype)
+        d_gate_inputs = matmul(kernel, d_gates, dtype)
+        values = (d_gate_inputs, d_gates, hidden, d_products)
         arrays = [array.write(time, value) for array, value in zip(arrays, values, strict=True)]
-        return time, d_cell, d_seen[input_dim:], *arrays
+        return time, d_cell, d_gate_inputs[input_dim:], *arrays
 
     of_products = tf.float32 if projection_kernel is None else dtype
     arrays = [tf.TensorArray(kind, num_steps) for kind in (tf.float32, dtype, dtype, of_products)]
@@ -125,8 +125,8 @@ def _backward(clips, dtype, gates, cells, outputs, upstream, kernel, projection_
         (num_steps, d_cell, d_recurrent, *arrays),
         maximum_iterations=num_steps,
     )
-    d_seen, d_gates, hidden, d_products = (array.stack() for array in arrays)
-    return d_seen, d_gates, d_cell, d_recurrent, hidden, d_products
+    d_gate_inputs, d_gates, hidden, d_products = (array.stack() for array in arrays)
+    return d_gate_inputs, d_gates, d_cell, d_recurrent, hidden, d_products
 
 
 @fused
@@ -143,23 +143,23 @@ def _step(products, bias, cell, cell_clip):
 def _step_gradient(gates, cell, earlier_cell, d_hidden, d_cell, cell_clip, dtype):
     """Returns gradients of the gates before activation and of the earlier cell, and the projection's input."""
     input_gate, candidate, forget_gate, output_gate = tf.split(gates, 4, 0)
-    squashed, d_hidden = tf.tanh(cell), tf.cast(d_hidden, tf.float32)
-    d_cell += d_hidden * output_gate * (1.0 - squashed * squashed)
+    tanh_cell, d_hidden = tf.tanh(cell), tf.cast(d_hidden, tf.float32)
+    d_cell += d_hidden * output_gate * (1.0 - tanh_cell * tanh_cell)
     if cell_clip is not None:
-        d_cell = _inside(cell, cell_clip, d_cell)
+        d_cell = _clip_gradient(cell, cell_clip, d_cell)
     d_gates = tf.concat(
         [
             d_cell * candidate * input_gate * (1.0 - input_gate),
             d_cell * input_gate * (1.0 - candidate * candidate),
             d_cell * earlier_cell * forget_gate * (1.0 - forget_gate),
-            d_hidden * squashed * output_gate * (1.0 - output_gate),
+            d_hidden * tanh_cell * output_gate * (1.0 - output_gate),
         ],
         0,
     )
-    return tf.cast(d_gates, dtype), d_cell * forget_gate, tf.cast(output_gate * squashed, dtype)
+    return tf.cast(d_gates, dtype), d_cell * forget_gate, tf.cast(output_gate * tanh_cell, dtype)
 
 
-def _inside(values, clip, gradient):
+def _clip_gradient(values, clip, gradient):
     """Returns the gradient before a clip, from the clipped values and the gradient after it."""
     return tf.where(tf.abs(values) < clip, gradient, 0.0)
 

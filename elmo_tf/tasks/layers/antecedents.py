@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from elmo_tf.model.tracking import Tracked
+from elmo_tf.model.variables import Tracked
 from elmo_tf.tasks.layers.feedforward import ScoreWeights, add_score_weights, dropout, next_seeds, score, split_seed
 
 NO_ANTECEDENT = -1e30  # the score of a missing antecedent

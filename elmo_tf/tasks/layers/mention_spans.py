@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.model.operations import real_positions
-from elmo_tf.model.tracking import Tracked
+from elmo_tf.model.variables import Tracked
 from elmo_tf.tasks.layers.feedforward import ScoreWeights, add_score_weights, dropout, next_seeds, score
 
 

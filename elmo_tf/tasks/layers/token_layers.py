@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.model.token_inputs import TokenMask
-from elmo_tf.model.tracking import Tracked
+from elmo_tf.model.variables import Tracked
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text import in_graph
 
