@@ -79,12 +79,6 @@ def test_every_output_of_every_signature_and_of_the_call_is_compared(copy):
     assert {signature for signature, _ in outputs} == {*contract.SIGNATURES, "__call__"}
 
 
-def test_samples_of_an_unreleased_version_are_named(copy):
-    np.savez(copy / SAMPLE_VECTORS_FILE, sentences=[b"a"], tokenizer="whitespace", tolerance=1e-5)
-    (problem,) = standalone_checker.main(str(copy), str(copy / SAMPLE_VECTORS_FILE))
-    assert problem.endswith("export the model again")
-
-
 def test_a_lost_signature_is_named(savedmodel, tmp_path):
     model = tf.saved_model.load(str(savedmodel.path))
     signatures = {name: model.signatures[name] for name in ("default", "tokens", "char_ids")}
