@@ -14,7 +14,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.cached_layers import CachedLayers
 from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.model.scalar_mix import Mix, ScalarMix, parse_mix
+from elmo_tf.model.scalar_mix import Mix, ScalarMix, checked_gamma, parse_mix
 from elmo_tf.model.token_inputs import TokenMask, check_tokens, distinct_sentences, expected_tokens, lengths, to_tensor
 from elmo_tf.model.variables import Tracked, outside_scopes
 from elmo_tf.savedmodel import graph_checks
@@ -103,7 +103,8 @@ class ELMo(Tracked, keras.layers.Layer):
         self.supports_jit = False  # XLA has no strings
         self.num_mixes = num_mixes
         self.mix = mix if isinstance(mix, str) else np.array(mix).tolist()  # JSON has no arrays
-        self.penalty, self.layer_norm, self.gamma = penalty, layer_norm, gamma
+        self.penalty, self.layer_norm = penalty, layer_norm
+        self.gamma = None if gamma is None else checked_gamma(gamma)
         self.dropout_rate = dropout_rate
         self.boundaries = boundaries
         self.trainable_bilm = trainable_bilm

@@ -83,9 +83,12 @@ def lines(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[Line
     """Yields the lines of a file; a byte order mark at the beginning of a line is dropped, and recorded in `odd`.
 
     Raises:
-        InputError: if the file cannot be read or is not UTF-8.
+        InputError: if the file cannot be read or is not UTF-8, or it is a pipe, because formats are recognized by
+            reading a file twice.
     """
     name = str(path)
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise InputError(name, "it is read twice, so it must be a file, not a pipe")
     for number, line in encoded_lines(path):
         try:
             text = line.decode()

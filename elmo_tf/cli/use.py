@@ -100,8 +100,10 @@ def _chosen_engine(source: "Source", text: str | None = None) -> "Name":
 def _is_large(text: str) -> bool:
     """Whether a file is large enough for TensorFlow to be faster, at 6 bytes per token; a pipe's size is unknown."""
     from elmo_tf import engines
+    from elmo_tf.corpus import corpora
 
-    return os.path.isfile(text) and os.path.getsize(text) > 6 * engines.TENSORFLOW_TOKENS
+    expansion = corpora.COMPRESSED.get(os.path.splitext(text)[1], 1)
+    return os.path.isfile(text) and expansion * os.path.getsize(text) > 6 * engines.TENSORFLOW_TOKENS
 
 
 def _embedder(model: str, text: str | None = None) -> "Embedder":

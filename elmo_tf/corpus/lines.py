@@ -64,7 +64,7 @@ class Cleaner(NamedTuple):
         if block.is_cut or max(map(len, units), default=0) > MAX_LINE_BYTES:
             # A unit that several blocks share is counted where it begins.
             is_long = [len(unit.rstrip(b" ")) > MAX_LINE_BYTES for unit in units]
-            is_long[-1] |= block.is_cut
+            is_long[-1] |= block.is_cut and bool(units[-1].strip())
             is_long[0] &= not block.is_continuation
             irregular["long_lines"] = sum(is_long)
             units = [piece for unit in units for piece in _CHUNK.findall(unit)]

@@ -64,7 +64,7 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     """
     check_absent(path)
     final = pathlib.Path(_target(path))
-    with created_folder(_temporary(final), path) as staged:
+    with created_folder(temporary_path(final), path) as staged:
         try:
             yield staged
             staged.rename(final)
@@ -98,7 +98,7 @@ def _target(path: str | os.PathLike) -> str:
     return os.path.realpath(path) if os.path.islink(path) and os.path.isdir(path) else os.path.abspath(path)
 
 
-def _temporary(path: pathlib.Path) -> pathlib.Path:
+def temporary_path(path: pathlib.Path) -> pathlib.Path:
     """Returns a hidden name beside `path` that no other writer uses, on any machine that sees this disk."""
     return path.with_name(f".{path.name}.incomplete-{uuid.uuid4().hex[:12]}")
 

@@ -8,6 +8,7 @@ import concurrent.futures
 import contextlib
 import errno
 import os
+import pathlib
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -133,12 +134,15 @@ def read_range(path: str, start: int, end: int) -> bytes:
 def create(path: str, staged: str | None = None, check: Callable[[], None] = lambda: None) -> Iterator[BinaryIO]:
     """Yields a file to write, which replaces any file at `path` when the block ends without an exception.
 
-    Until then its path is `staged`. If `check`, called before the file is renamed, raises, nothing appears at `path`.
+    Until then its path is `staged`, or else one that no other writer uses, hidden if it is local. If `check`, called
+    before the file is renamed, raises, nothing appears at `path`.
 
     Raises:
         WriteError: if the file cannot be written.
     """
-    staged = staged or f"{path}.tmp-{uuid.uuid4().hex}"
+    if staged is None:
+        hidden = staging.temporary_path(pathlib.Path(path))
+        staged = str(hidden) if is_local(path) else f"{path}.tmp-{uuid.uuid4().hex}"
     try:
         if is_local(path):
             with open(staged, "xb", opener=staging.no_link) as file:
@@ -191,7 +195,7 @@ def delete(paths: Iterable[str]) -> None:
     """Deletes files of the same file system; those that are missing or cannot be deleted are skipped."""
     paths = list(paths)
     if paths and not is_local(paths[0]):
-        with contextlib.suppress(Exception):  # of any library; Beam goes on after a file that it cannot delete
+        with contextlib.suppress(Exception):  # of any library; some go on after a file that they cannot delete
             _remote().system(paths[0]).delete(paths)
         return
     for path in paths:

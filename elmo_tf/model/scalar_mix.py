@@ -55,7 +55,7 @@ class ScalarMix(keras.layers.Layer):
             raise InputError("penalty", "a number that is not negative", penalty)
         self.penalty = penalty
         self.layer_norm = layer_norm
-        self.fixed_gamma = None if gamma is None else _checked_gamma(gamma)
+        self.fixed_gamma = None if gamma is None else checked_gamma(gamma)
 
     def build(self, _):
         learned = self.fixed_parameters is None
@@ -87,7 +87,8 @@ class ScalarMix(keras.layers.Layer):
 Mix = str | int | Sequence[float]
 
 
-def _checked_gamma(gamma: Any) -> float:
+def checked_gamma(gamma: Any) -> float:
+    """Returns gamma as a float; raises `InputError` unless float32 can hold it."""
     try:
         value = float(gamma)
     except (TypeError, ValueError):
@@ -132,7 +133,7 @@ def build_mix(num_layers: int, mix: Mix = "average", gamma: float = 1.0) -> Scal
     built = ScalarMix(num_layers, name="scalar_mix")
     built.build(None)
     built.scalar_parameters.assign(parse_mix(mix, num_layers))
-    built.gamma.assign(_checked_gamma(gamma))
+    built.gamma.assign(checked_gamma(gamma))
     return built
 
 

@@ -49,6 +49,7 @@ def write(source: str | os.PathLike, uses: list[InSentence], logdir: str | os.Pa
     Raises:
         InputError: if there is something at `logdir`, or the SavedModel cannot be used.
     """
+    staging.check_absent(logdir)
     layers = vectors.embed(source, [tokens for tokens, _ in uses], [[(use.start, use.end)] for _, use in uses])
     points = {f"layer {number}": layers[:, number] for number in range(layers.shape[1])}
     points["average"] = layers.mean(1, dtype=np.float32)

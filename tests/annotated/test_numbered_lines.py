@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import os
 import zipfile
 
 import pytest
@@ -29,6 +30,9 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     for name, message in messages.items():
         assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / name, message)
     assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / "latin1", "not UTF-8 ", line=2)
+    os.mkfifo(tmp_path / "pipe")
+    message = "it is read twice, so it must be a file, not a pipe$"
+    assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / "pipe", message)
     message = "UTF-16, not UTF-8; convert it by: iconv -f utf-16 "
     assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / "utf16", message, line=1)
 

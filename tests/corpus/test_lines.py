@@ -69,6 +69,10 @@ def test_a_line_cut_by_the_reader_is_counted_once():
     assert [part.irregular for part in (first, middle, last)] == [{"long_lines": 1}, {}, {}]
 
 
+def test_white_space_alone_is_no_long_line():
+    assert clean(b"a b\n\n" + b" " * 100, is_cut=True).irregular.total() == 0
+
+
 def test_only_lines_that_are_long_are_counted_as_long_wherever_the_reader_has_cut():
     just = b"word " * 13_107 + b"x"
     assert len(just) == lines.MAX_LINE_BYTES

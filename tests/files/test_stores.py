@@ -49,6 +49,13 @@ def test_nothing_appears_if_the_last_check_fails_and_links_are_not_followed(tmp_
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_a_local_file_that_is_being_written_is_hidden(tmp_path):
+    with stores.create(str(tmp_path / "scores.json")):
+        (unfinished,) = tmp_path.iterdir()
+        assert unfinished.name.startswith(".scores.json.incomplete-")
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
+
+
 def test_a_path_to_delete_is_no_glob(tmp_path):
     paths = [tmp_path / name / "info.json" for name in ("data1", "data[1]")]
     for path in paths:

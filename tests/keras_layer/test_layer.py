@@ -196,6 +196,7 @@ def test_the_layer_is_made_from_its_own_configuration():
     assert again.get_config() == layer.get_config()
     assert isinstance(again.bilm, PackedBiLM)
     assert again.bilm.config == MICRO
+    assert type(elmo_tf.ELMo(MICRO, gamma=np.float32(1.5)).get_config()["gamma"]) is float  # as JSON needs
     layer = elmo_tf.ELMo(MICRO, trainable_bilm=True)
     elmo_tf.ELMo(MICRO, name="mine")  # does not count
     number = int(layer.name.partition("_")[2] or 0)

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
@@ -127,5 +128,6 @@ def local_copy(savedmodel: str) -> Iterator[tuple[str, str]]:
         for name, path in files.items():
             target = pathlib.Path(copy, name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            stores.write(target, stores.read(path))
+            with stores.open_file(path) as source_file, open(target, "wb") as file:
+                shutil.copyfileobj(source_file, file)
         yield copy, source

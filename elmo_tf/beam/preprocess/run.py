@@ -146,10 +146,8 @@ class _Finish(failures.TaskFn):
         words: counts.Counted,
         scattered: list[tuple[int, shuffle.Scattered]] | None = None,
     ) -> tuple[()]:
-        results, corpus = (
-            dict(written),
-            corpus_tasks.unpack(self.corpus),
-        )  # a bundle that is repeated may bring a result twice
+        results = dict(written)  # a bundle that is repeated may bring a result twice
+        corpus = corpus_tasks.unpack(self.corpus)
         if len(results) < self.num_written:
             return ()
         read = results if scattered is None else dict(scattered)
