@@ -27,6 +27,7 @@ def test_a_column_of_conll_2003_is_chosen(tmp_path):
         sentences = columns.read_columns(path, Reading(tag_column=column))
         assert sentences == [Tagged(["EU", "rejects"], ["B-NP", "B-VP"])]
     assert columns.read_columns(path, Reading(token_column=1))[0].tokens == ["NNP", "VBZ"]
+    assert columns.read_columns(path, Reading(token_column=-4))[0].tokens == ["EU", "rejects"]
     for name in ("token", "tag"):
         expected = rf"no column 4 for --{name}-column: the lines have 4, counted from 0$"
         with pytest.raises(InputError, match=expected):
