@@ -42,7 +42,7 @@ def new_engine(source: sources.Source) -> "TensorFlowEngine":
     extras.check_not_forked()
     if isinstance(source, sources.SavedModel):
         model = _load(source)
-        # The graph has no softmax; for scores the weights are read.
+        # Scores are computed from the weights, which are read with the first score.
         return TensorFlowEngine(source, model.tokens, source.network, keep=model)
     if source.precision == "bfloat16":
         operations.check_bfloat16()

@@ -36,6 +36,12 @@ def test_importing_elmo_tf_and_listing_its_names_imports_nothing_heavy():
     assert [name for name in modules.split() if name.startswith("elmo_tf")] == ["elmo_tf"]
 
 
+def test_importing_one_layer_registers_all_that_a_keras_file_may_have():
+    code = "from elmo_tf import ELMo; import keras; print(*keras.saving.get_custom_objects())"
+    registered = run_python("-c", code).stdout.split()
+    assert {f"elmo_tf>{name}" for name in ("ELMo", "ScalarMix", "SequencePooling", "CRF")} <= set(registered)
+
+
 def test_another_backend_of_keras_is_one_clear_error():
     torch = {"KERAS_BACKEND": "torch"}
     line = "KERAS_BACKEND: it is torch; set it to tensorflow before Keras is imported"

@@ -141,8 +141,8 @@ def create(path: str, staged: str | None = None, check: Callable[[], None] = lam
         WriteError: if the file cannot be written.
     """
     if staged is None:
-        hidden = staging.temporary_path(pathlib.Path(path))
-        staged = str(hidden) if is_local(path) else f"{path}.tmp-{uuid.uuid4().hex}"
+        remote = f"{path}.tmp-{uuid.uuid4().hex}"
+        staged = str(staging.temporary_path(pathlib.Path(path))) if is_local(path) else remote
     try:
         if is_local(path):
             with open(staged, "xb", opener=staging.no_link) as file:
