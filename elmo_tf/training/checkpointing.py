@@ -33,10 +33,9 @@ class Checkpointing:
         self._last_save = time.monotonic()
 
     def restore(self, stored_config: TrainConfig) -> None:
-        """Restores the newest intact checkpoint, if any; `stored_config` is the recipe of the workdir so far.
+        """Restores the newest intact checkpoint, if any; `InputError` if it belongs to another training.
 
-        Raises:
-            InputError: if the checkpoint belongs to another training.
+        `stored_config` is the recipe of the workdir so far.
         """
         progress = self.load()
         if progress is not None:
@@ -63,29 +62,26 @@ class Checkpointing:
         """Returns whether the last checkpoint is `train.checkpoint_minutes` old."""
         return time.monotonic() - self._last_save >= 60 * self._trainer.config.checkpoint_minutes
 
-    def save(self, evaluations: Sequence[HeldoutLine], needed: bool) -> None:
+    def save(self, evaluations: Sequence[HeldoutLine], must_succeed: bool) -> None:
         """Saves a checkpoint in the background, once the previous one is written.
 
         Args:
             evaluations: all evaluations of the workdir so far.
-            needed: whether to wait until it is written.
-
-        Raises:
-            OSError: if it is `needed` and cannot be written; otherwise that is a warning.
+            must_succeed: whether to wait until it is written, and to raise `OSError` instead of a warning if it cannot.
         """
         started_at = time.monotonic()
-        self.write(self.state.saved(), evaluations, needed)
+        self.write(self.state.saved(), evaluations, must_succeed)
         self._last_save = time.monotonic()
         self.seconds += self._last_save - started_at
 
-    def write(self, progress: Progress, evaluations: Sequence[HeldoutLine], needed: bool) -> None:
+    def write(self, progress: Progress, evaluations: Sequence[HeldoutLine], must_succeed: bool) -> None:
         """Writes the variables and `progress` in the background; arguments and errors as for `save`."""
         self.finish()
         snapshot = checkpoint_files.take_snapshot(self._trainer.bilm, self._trainer.optimizer.slots, progress)
         task = self._pool.submit(checkpoints.store, self.workdir, snapshot, list(evaluations))
         self._writing = progress.step, task
-        if needed:
-            self.finish(needed)
+        if must_succeed:
+            self.finish(must_succeed)
 
     def is_saved(self) -> bool:
         """Returns whether there is a checkpoint of this step; waits for one that is being written."""
@@ -97,8 +93,8 @@ class Checkpointing:
         if self._writing is not None and self._writing[1].done():
             self.finish()
 
-    def finish(self, needed: bool = False) -> None:
-        """Waits for the checkpoint that is being written, if any; warns, or raises if it is `needed`, on failure."""
+    def finish(self, must_succeed: bool = False) -> None:
+        """Waits for the checkpoint that is being written, if any; on failure warns, or raises if it `must_succeed`."""
         if self._writing is None:
             return
         step, task = self._writing
@@ -110,7 +106,7 @@ class Checkpointing:
         except OSError as error:
             newest = "there is none" if self.saved_step is None else f"the newest is of step {self.saved_step:,}"
             message = f"the checkpoint of step {step:,} cannot be written: {error}; {newest}"
-            if needed:
+            if must_succeed:
                 raise OSError(message) from error
             _log.warning("warning: %s; training continues", message)
 
@@ -120,14 +116,14 @@ class Checkpointing:
         """Warns if the checkpoints to keep, with the best ones if the run is `evaluated`, do not fit on the disk."""
         # Two are kept as best, by the evaluated part and by the whole text; another exists while it is written.
         kept = self._trainer.config.keep_checkpoints + 2 * evaluated
-        needed = max(1, kept + 1 - len(checkpoints.steps(self.workdir))) * self.num_bytes
+        num_bytes = max(1, kept + 1 - len(checkpoints.steps(self.workdir))) * self.num_bytes
         free = shutil.disk_usage(self.workdir.path).free
-        if needed > free:
+        if num_bytes > free:
             _log.warning(
                 "warning: the checkpoints to keep (%d, and one being written) need %.1f MB more, but only %.1f MB are "
                 "free in %s",
                 kept,
-                needed / 1e6,
+                num_bytes / 1e6,
                 free / 1e6,
                 self.workdir.path,
             )

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import itertools
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
@@ -53,25 +52,27 @@ class Evaluator:
     Args:
         bilm: a network with a softmax; each call uses its weights at that time.
         strategy: the replicas that have the network; None: no strategy.
+        interrupted: asked between windows; once it returns True, the results of `parts` are empty.
     """
 
     shows_progress = True
 
-    def __init__(self, bilm: BiLM, strategy: tf.distribute.Strategy | None = None):
+    def __init__(
+        self,
+        bilm: BiLM,
+        strategy: tf.distribute.Strategy | None = None,
+        interrupted: Callable[[], bool] = lambda: False,
+    ):
         self._bilm = bilm
         self._strategy = strategy or tf.distribute.get_strategy()
+        self.interrupted = interrupted
         self._losses = tf.function(
             lambda window, states: self._strategy.run(bilm.language_model_losses, args=(window, states)),
             autograph=False,
         )
 
     def parts(
-        self,
-        records: record_folder.Records,
-        counts: Sequence[int | None],
-        batch_size: int,
-        unroll_steps: int,
-        interrupted: Callable[[], bool] = lambda: False,
+        self, records: record_folder.Records, counts: Sequence[int | None], batch_size: int, unroll_steps: int
     ) -> list[Evaluation]:
         """Evaluates on parts of `records`, which all start at its first sentence, in one pass.
 
@@ -81,7 +82,6 @@ class Evaluator:
             batch_size: number of streams. A stream that ends gets the next sentence, and its LSTM state is carried on.
             unroll_steps: tokens per window. Sentences are assigned to streams window by window; so with several
                 streams both numbers decide which sentences follow each other, and change the result a little.
-            interrupted: asked between windows; once it returns True, the result is empty.
         """
         if not counts:
             return []
@@ -89,19 +89,18 @@ class Evaluator:
         max_windows, line = counts[-1], ProgressLine(at_once=False)
         tokens_per_window = batch_size * unroll_steps
         total = records.num_tokens if max_windows is None else min(records.num_tokens, max_windows * tokens_per_window)
-        stopped = False
-        with contextlib.closing(self._window_sums(records, batch_size, unroll_steps, interrupted)) as windows:
+        with contextlib.closing(self._window_sums(records, batch_size, unroll_steps)) as windows:
             for number, window_sums in enumerate(itertools.islice(windows, max_windows), 1):
                 sums += window_sums
                 sums_of_parts += [self.total(sums) for count in counts if count == number]
                 if self.shows_progress and line.due():
                     done = min(total, number * tokens_per_window)
                     line.show(f"evaluating {done:,}/{total:,} tokens, sentence boundaries included")
-                stopped = self.stops_after(number, interrupted)
-                if stopped:
-                    break
+                if self.stops_after(number):
+                    line.clear()
+                    return []
         line.clear()
-        if stopped or self.stops_after(None, interrupted):
+        if self.stops_after(None):
             return []
         # The text may have ended before that many windows.
         sums_of_parts += [self.total(sums) for _ in counts[len(sums_of_parts) :]]
@@ -111,20 +110,16 @@ class Evaluator:
         """Returns the sums over all streams, given those over the streams of this process."""
         return sums.copy()
 
-    def stops_after(self, number: int | None, interrupted: Callable[[], bool]) -> bool:
+    def stops_after(self, number: int | None) -> bool:
         """Returns whether to stop after window `number`; None: after the last window."""
-        return interrupted()
+        return self.interrupted()
 
-    def stops_waiting(self, interrupted: Callable[[], bool]) -> bool:
+    def stops_waiting(self) -> bool:
         """Returns whether to stop waiting for the next window."""
-        return interrupted()
+        return self.interrupted()
 
     def _window_sums(
-        self,
-        records: record_folder.Records,
-        batch_size: int,
-        unroll_steps: int,
-        interrupted: Callable[[], bool],
+        self, records: record_folder.Records, batch_size: int, unroll_steps: int
     ) -> Generator[np.ndarray, None, None]:
         """Yields this process's sums over each window: nats forward and backward, tokens, words, unknown ones."""
         rows = -(-batch_size // self._strategy.num_replicas_in_sync)  # of each replica
@@ -134,8 +129,7 @@ class Evaluator:
         states = devices.distribute(self._strategy, zeros, rows, local_rows.start)
         max_chars = self._bilm.config.char_cnn.max_chars_per_token
         every_window = iter(Windows(records, batch_size, unroll_steps, max_chars, epochs=1, rows=streams))
-        stop = functools.partial(self.stops_waiting, interrupted)
-        with contextlib.closing(prefetch(every_window, interrupted=stop)) as windows:
+        with contextlib.closing(prefetch(every_window, interrupted=self.stops_waiting)) as windows:
             for window, _ in windows:
                 padded = _pad_rows(window, len(local_rows))
                 inputs = devices.distribute(self._strategy, padded, rows, local_rows.start)

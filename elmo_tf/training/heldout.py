@@ -3,14 +3,12 @@
 import dataclasses
 import logging
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 from elmo_tf.config import TrainConfig
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.monitor import Monitor
-from elmo_tf.training.step import Trainer
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.metrics_file import HeldoutLine
 
@@ -28,7 +26,7 @@ class Part(NamedTuple):
     windows: int | None  # None: the whole text
 
 
-def parts(records: Records, config: TrainConfig) -> list[Part]:
+def parts_of(records: Records, config: TrainConfig) -> list[Part]:
     """Returns the part that each evaluation takes and, unless that is all, the whole text for the last evaluation.
 
     The part has `eval_tokens` tokens, rounded up to windows of `batch_size` streams of `unroll_steps`.
@@ -44,24 +42,23 @@ def parts(records: Records, config: TrainConfig) -> list[Part]:
 
 @dataclasses.dataclass
 class HeldoutEvaluation:
-    """Evaluates a network in training repeatedly."""
+    """Evaluates a network in training repeatedly; without a text, no evaluation is ever due."""
 
-    records: Records  # the held-out text
-    trainer: Trainer
+    records: Records | None  # the held-out text
+    config: TrainConfig
     monitor: Monitor  # records the evaluations
-    interrupted: Callable[[], bool]  # asked between windows whether to stop
-    evaluator: Evaluator  # of the trainer's network
+    evaluator: Evaluator  # of the network in training
 
     def __post_init__(self) -> None:
-        self.config = config = self.trainer.config
-        self._parts = parts(self.records, config)
+        config = self.config
+        self._parts = [] if self.records is None else parts_of(self.records, config)
         self._eval_steps = config.checkpoint_steps if config.eval_steps is None else config.eval_steps
         self.out_of_patience = False  # whether `train.patience` evaluations have passed without a better perplexity
         self.seconds = 0.0  # spent on evaluations
 
     def due(self, step: int) -> bool:
         """Whether an evaluation is due; then a checkpoint is due too, because it may be the best."""
-        return self._eval_steps > 0 and step % self._eval_steps == 0
+        return bool(self._parts) and self._eval_steps > 0 and step % self._eval_steps == 0
 
     def evaluate(self, step: int, final: bool = False) -> bool:
         """Evaluates the weights after `step` steps, unless that was done before; if `final`, also on the whole text.
@@ -69,17 +66,19 @@ class HeldoutEvaluation:
         Returns:
             False if the evaluation was interrupted.
         """
+        if self.records is None:
+            return True
         started_at, config = time.monotonic(), self.config
-        missing = self.missing(self._parts if final else self._parts[:1], step)
-        counts = [part.windows for part in missing]
-        results = self.evaluator.parts(self.records, counts, config.batch_size, config.unroll_steps, self.interrupted)
-        for part, result in zip(missing, results, strict=False):
+        due_parts = self.unevaluated(self._parts if final else self._parts[:1], step)
+        counts = [part.windows for part in due_parts]
+        results = self.evaluator.parts(self.records, counts, config.batch_size, config.unroll_steps)
+        for part, result in zip(due_parts, results, strict=False):
             note = "" if part.windows is None else f", of the first {result.tokens:,} tokens"
             self.monitor.record_evaluation(result, part.id, note, part != self._parts[0])
         self.out_of_patience = self.is_out_of_patience()
         seconds = time.monotonic() - started_at
         self.seconds += seconds
-        if results and not final and len(self.earlier()) == 1:
+        if results and not final and len(self.evaluations()) == 1:
             _log.info(
                 "the evaluation took %.1f s, building its graph included: %s of %s held-out tokens "
                 "(train.eval_tokens), every %s steps (train.eval_steps); the final one uses all tokens",
@@ -89,25 +88,25 @@ class HeldoutEvaluation:
                 f"{self._eval_steps:,}",
             )
         self.monitor.resume_clock()
-        return len(results) == len(missing)
+        return len(results) == len(due_parts)
 
-    def missing(self, parts: list[Part], step: int) -> list[Part]:
+    def unevaluated(self, parts: list[Part], step: int) -> list[Part]:
         """Returns the parts without an evaluation of this step."""
-        evaluated = {line.heldout for line in self.earlier() if line.step == step}
+        evaluated = {line.heldout for line in self.evaluations() if line.step == step}
         return [part for part in parts if part.id not in evaluated]
 
     def is_out_of_patience(self) -> bool:
         """Returns whether `train.patience` evaluations have passed without a better perplexity."""
-        return 0 < self.config.patience <= metrics_file.evaluations_since_best(self.earlier())
+        return 0 < self.config.patience <= metrics_file.evaluations_since_best(self.evaluations())
 
-    def earlier(self) -> list[HeldoutLine]:
+    def evaluations(self) -> list[HeldoutLine]:
         """Returns the evaluations on this held-out text so far."""
         ids = [part.id for part in self._parts]
         return [line for line in self.monitor.evaluations if line.heldout in ids]
 
     def warn_of_others(self) -> None:
         """Warns if earlier evaluations cannot be compared with those to come."""
-        if self.monitor.evaluations and not self.earlier():
+        if self._parts and self.monitor.evaluations and not self.evaluations():
             _log.warning(
                 "warning: earlier evaluations used another held-out text, another part of it, or another number of "
                 "streams (train.batch_size); the best checkpoint and train.patience depend on those from now on alone"

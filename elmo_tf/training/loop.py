@@ -16,9 +16,7 @@ from elmo_tf.files.progress import with_count
 from elmo_tf.records import record_folder
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training import devices, preparation
-from elmo_tf.training.board import Board
 from elmo_tf.training.checkpointing import Checkpointing
-from elmo_tf.training.diagnostics import Diagnostics
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.heldout import HeldoutEvaluation
 from elmo_tf.training.monitor import Monitor
@@ -26,6 +24,7 @@ from elmo_tf.training.preparation import check_patience
 from elmo_tf.training.signals import Interrupt, Stopped
 from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import Trainer, learning_rate
+from elmo_tf.training.tensorboard import Board, Diagnostics
 from elmo_tf.workdir.folder import Workdir, update_config
 from elmo_tf.workdir.metrics_file import MetricsFile, MetricsLine, best, comparable
 
@@ -120,7 +119,7 @@ class Run:
             self.checkpointing.restore(stored.config.train)
             self.last_step = self.state.step_after(config.train.epochs) if self.steps is None else self.steps
             self.monitor = stack.enter_context(contextlib.closing(self.new_monitor(workdir)))
-            self.heldout = self.new_evaluation(trainer)
+            self.heldout = self.new_evaluation()
             self.begin()
             windows = self.state.windows(self.last_step, self.stops_waiting)
             for window, position in stack.enter_context(contextlib.closing(windows)):
@@ -130,9 +129,9 @@ class Run:
                 rate = learning_rate(config.train, self.state.step, self.last_step)
                 self.monitor.record(trainer.step(window, self.state.step, rate), rate)
                 self.state.advance(position)
-                evaluating = self.is_last or self.evaluation_due
+                evaluating = self.is_last or self.heldout.due(self.state.step)
                 if evaluating or self.checkpointing.due():
-                    self.save(needed=self.is_last)
+                    self.save(must_succeed=self.is_last)
                 if evaluating:
                     self.evaluate(final=self.is_last)
             self.end()
@@ -156,12 +155,11 @@ class Run:
         diagnostics = Diagnostics(self.state.trainer, self.records.vocabulary.tokens)
         return Monitor(self.state, self.last_step, metrics, board, diagnostics, self.profile)
 
-    def new_evaluation(self, trainer: Trainer) -> HeldoutEvaluation | None:
-        """Returns what evaluates on the held-out text; None without a text."""
-        if self.heldout_records is None:
-            return None
-        evaluator = Evaluator(trainer.bilm, trainer.strategy)
-        return HeldoutEvaluation(self.heldout_records, trainer, self.monitor, self.requested, evaluator)
+    def new_evaluation(self) -> HeldoutEvaluation:
+        """Returns what evaluates on the held-out text."""
+        trainer = self.state.trainer
+        evaluator = Evaluator(trainer.bilm, trainer.strategy, self.requested)
+        return HeldoutEvaluation(self.heldout_records, trainer.config, self.monitor, evaluator)
 
     def requested(self) -> bool:
         """Whether this process was asked to stop."""
@@ -176,29 +174,19 @@ class Run:
         """Whether all steps are done."""
         return self.state.step == self.last_step
 
-    @property
-    def evaluation_due(self) -> bool:
-        """Whether an evaluation is due at this step."""
-        return self.heldout is not None and self.heldout.due(self.state.step)
-
-    @property
-    def out_of_patience(self) -> bool:
-        """Whether evaluations have not got better for too long."""
-        return self.heldout is not None and self.heldout.out_of_patience
-
     def begin(self) -> None:
         """Catches up on this step's checkpoint and evaluation."""
         self.asked_to_stop = False
         self.first_step, self.started_at = self.state.step, time.monotonic()
         if self.last_step == 0 and not self.checkpointing.is_saved():
-            self.save(needed=True)
+            self.save(must_succeed=True)
         elif self.state.step >= self.last_step:
             message = "nothing to do: step %s is done already, and training ends at step %s"
             self.info(message, f"{self.state.step:,}", f"{self.last_step:,}")
         else:
             self.warn()
         # A run may have been killed between saving and evaluating; a model to finetune was never evaluated here.
-        if (self.evaluation_due or self.is_last) and self.checkpointing.is_saved():
+        if (self.is_last or self.heldout.due(self.state.step)) and self.checkpointing.is_saved():
             self.evaluate(final=self.is_last)
 
     def info(self, message: str, *arguments: object) -> None:
@@ -207,34 +195,33 @@ class Run:
 
     def warn(self) -> None:
         """Warns of what may go wrong in the steps to come."""
-        self.checkpointing.warn_of_little_space(evaluated=self.heldout is not None)
-        if self.heldout is not None:
-            self.heldout.warn_of_others()
+        self.checkpointing.warn_of_little_space(evaluated=self.heldout_records is not None)
+        self.heldout.warn_of_others()
 
     def stopping(self) -> bool:
         """Returns whether to stop before the next step."""
         self.checkpointing.poll()
         self.asked_to_stop = self.asked_to_stop or self.stop_requested()
-        return self.asked_to_stop or self.out_of_patience
+        return self.asked_to_stop or self.heldout.out_of_patience
 
     def stop_requested(self, at_the_end: bool = False) -> bool:
         """Returns whether to stop, asked before a step or at the end."""
         return self.requested()
 
-    def save(self, needed: bool) -> None:
+    def save(self, must_succeed: bool) -> None:
         """Saves a checkpoint, after checking that all losses so far are finite."""
         self.monitor.flush(sync=True)
-        self.checkpointing.save(self.monitor.evaluations, needed)
+        self.checkpointing.save(self.monitor.evaluations, must_succeed)
         self.monitor.resume_clock()
 
     def evaluate(self, final: bool) -> None:
         """Evaluates on the held-out text, if any; a run that was interrupted meanwhile will resume with it."""
-        if self.heldout is not None and not self.heldout.evaluate(self.state.step, final):
+        if not self.heldout.evaluate(self.state.step, final):
             self.asked_to_stop = True
 
     def end(self) -> None:
         """Stops as requested, or logs the result."""
-        if self.out_of_patience and not self.asked_to_stop:
+        if self.heldout.out_of_patience and not self.asked_to_stop:
             waited = with_count(self.state.trainer.config.patience, "evaluation")
             self.info("train.patience: no better held-out perplexity in %s, training ends", waited)
             self._save_if_missing()
@@ -246,11 +233,9 @@ class Run:
             raise Stopped(f"stopped {reached}; the same command resumes")
         if self.state.step > self.first_step:
             percent = (time.monotonic() - self.started_at) / 100
-            evaluating = (self.heldout.seconds if self.heldout else 0.0) / percent
-            saving = self.checkpointing.seconds / percent
             message = "evaluations took %.1f %% of the time, waiting for checkpoints %.1f %%"
-            self.info(message, evaluating, saving)
-        evaluations = comparable(self.heldout.earlier()) if self.heldout else []
+            self.info(message, self.heldout.seconds / percent, self.checkpointing.seconds / percent)
+        evaluations = comparable(self.heldout.evaluations())
         if len(evaluations) > 1:
             lines = evaluations[0], evaluations[-1], best(evaluations)
             perplexities = [f"{line.perplexity:.1f} at step {line.step:,}" for line in lines if line]
@@ -259,4 +244,4 @@ class Run:
 
     def _save_if_missing(self) -> None:
         if self.state.step > 0 and not self.checkpointing.is_saved():
-            self.save(needed=True)
+            self.save(must_succeed=True)

@@ -10,11 +10,10 @@ import numpy as np
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.records.windows import Window
-from elmo_tf.training.board import Board
-from elmo_tf.training.diagnostics import Diagnostics
 from elmo_tf.training.evaluation import Evaluation
 from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import StepResult
+from elmo_tf.training.tensorboard import Board, Diagnostics
 from elmo_tf.workdir.metrics_file import HeldoutLine, MetricsFile
 
 # Steps of a run that are traced, after the one that builds the graph.

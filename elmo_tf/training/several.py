@@ -10,9 +10,11 @@ import pathlib
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+import tensorflow as tf
 
 from elmo_tf.config import Config
 from elmo_tf.errors import InputError
+from elmo_tf.model.bilm import BiLM
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training.checkpointing import Checkpointing
 from elmo_tf.training.evaluation import Evaluator
@@ -21,7 +23,7 @@ from elmo_tf.training.loop import Run
 from elmo_tf.training.monitor import Monitor, check_finite, values_of
 from elmo_tf.training.signals import Stopped
 from elmo_tf.training.state import TrainState
-from elmo_tf.training.step import StepResult, Trainer
+from elmo_tf.training.step import StepResult
 from elmo_tf.training.workers import Workers
 from elmo_tf.workdir import checkpoint_files, checkpoints
 from elmo_tf.workdir.checkpoint_files import Progress
@@ -66,11 +68,10 @@ class SharedRun(Run):
     def new_monitor(self, workdir: Workdir) -> Monitor:
         return super().new_monitor(workdir) if self.workers.is_chief else QuietMonitor(self.state, self.last_step)
 
-    def new_evaluation(self, trainer: Trainer) -> HeldoutEvaluation | None:
-        if self.heldout_records is None:
-            return None
-        parts = self.heldout_records, trainer, self.monitor, self.requested, SharedEvaluator(trainer, self.workers)
-        return SharedEvaluation(*parts, self.workers)
+    def new_evaluation(self) -> HeldoutEvaluation:
+        trainer = self.state.trainer
+        evaluator = SharedEvaluator(trainer.bilm, trainer.strategy, self.requested, self.workers)
+        return SharedEvaluation(self.heldout_records, trainer.config, self.monitor, evaluator, self.workers)
 
     def info(self, message: str, *arguments: object) -> None:
         if self.workers.is_chief:
@@ -107,12 +108,12 @@ class SharedCheckpointing(Checkpointing):
 
     def time_is_up(self) -> bool:
         # The chief's clock decides.
-        late = self.workers.is_chief and super().time_is_up()
-        return self.workers.any_every(self.state.trainer.config.log_steps, self.state.step, late)
+        is_up = self.workers.is_chief and super().time_is_up()
+        return self.workers.any_every(self.state.trainer.config.log_steps, self.state.step, is_up)
 
-    def write(self, progress: Progress, evaluations: Sequence[HeldoutLine], needed: bool) -> None:
+    def write(self, progress: Progress, evaluations: Sequence[HeldoutLine], must_succeed: bool) -> None:
         if self.workers.is_chief:
-            super().write(progress, evaluations, needed)
+            super().write(progress, evaluations, must_succeed)
 
     def is_saved(self) -> bool:
         return self.workers.chief_says(super().is_saved())
@@ -124,9 +125,9 @@ class SharedEvaluation(HeldoutEvaluation):
 
     workers: Workers
 
-    def missing(self, parts: list[Part], step: int) -> list[Part]:
-        own = super().missing(parts, step)
-        return [part for part in parts if self.workers.chief_says(part in own)]
+    def unevaluated(self, parts: list[Part], step: int) -> list[Part]:
+        due_parts = super().unevaluated(parts, step)  # the chief's are right
+        return [part for part in parts if self.workers.chief_says(part in due_parts)]
 
     def is_out_of_patience(self) -> bool:
         return self.workers.chief_says(super().is_out_of_patience())
@@ -135,20 +136,20 @@ class SharedEvaluation(HeldoutEvaluation):
 class SharedEvaluator(Evaluator):
     """Evaluates on the streams of all processes."""
 
-    def __init__(self, trainer: Trainer, workers: Workers):
-        super().__init__(trainer.bilm, trainer.strategy)
+    def __init__(self, bilm: BiLM, strategy: tf.distribute.Strategy, interrupted: Callable[[], bool], workers: Workers):
+        super().__init__(bilm, strategy, interrupted)
         self._workers = workers
         self.shows_progress = workers.is_chief
 
     def total(self, sums: np.ndarray) -> np.ndarray:
         return self._workers.gathered(sums).sum(axis=0)
 
-    def stops_after(self, number: int | None, interrupted: Callable[[], bool]) -> bool:
+    def stops_after(self, number: int | None) -> bool:
         if number is None:
-            return self._workers.any(interrupted())
-        return self._workers.any_every(_STOP_CHECK_INTERVAL, number, interrupted())
+            return self._workers.any(self.interrupted())
+        return self._workers.any_every(_STOP_CHECK_INTERVAL, number, self.interrupted())
 
-    def stops_waiting(self, interrupted: Callable[[], bool]) -> bool:
+    def stops_waiting(self) -> bool:
         return False  # all stop at the same window
 
 
@@ -193,6 +194,6 @@ def check_same(workers: Workers, **arguments: Records | Config | int | None) -> 
     digests = [np.frombuffer(digest(value), np.uint8) for value in arguments.values()]
     gathered = workers.gathered(np.concatenate(digests)).reshape(-1, len(arguments), len(digests[0]))
     for name, by_worker in zip(arguments, gathered.transpose(1, 0, 2), strict=True):
-        others = [str(index) for index, row in enumerate(by_worker) if (row != by_worker[0]).any()]
-        if others:
-            raise InputError(name, f"workers 0 and {', '.join(others)} have different values; all need the same")
+        different = [str(index) for index, row in enumerate(by_worker) if (row != by_worker[0]).any()]
+        if different:
+            raise InputError(name, f"workers 0 and {', '.join(different)} have different values; all need the same")

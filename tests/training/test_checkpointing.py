@@ -58,14 +58,14 @@ def test_training_goes_on_while_a_checkpoint_is_written_or_fails(monkeypatch, ca
     state = types.SimpleNamespace(trainer=trainer, saved=lambda: state)
     run = Checkpointing(None, state)
     state.step = 3
-    run.save([], needed=False)
+    run.save([], must_succeed=False)
     run.poll()
     assert run.saved_step is None
     go.set()
     run.finish()
     assert run.is_saved() and stored == [3]
     state.step = 4
-    run.save([], needed=False)
+    run.save([], must_succeed=False)
     with monkeypatch.context() as patch:
         patch.setattr(checkpointing.futures, "wait", mock.Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -74,4 +74,4 @@ def test_training_goes_on_while_a_checkpoint_is_written_or_fails(monkeypatch, ca
     message = "the checkpoint of step 4 cannot be written: no space; the newest is of step 3"
     assert caplog.messages == [f"warning: {message}; training continues"]
     with pytest.raises(OSError, match=f"^{message}$"):
-        run.save([], needed=True)
+        run.save([], must_succeed=True)

@@ -27,7 +27,7 @@ SHAPE = {"batch_size": 4, "unroll_steps": 5}  # 20 tokens per window
 def parts(tokens: int, **config) -> list[heldout.Part]:
     """Returns the parts of a held-out text of so many tokens, a sentence boundary included."""
     info = types.SimpleNamespace(tokens=tokens - 1, sentences=1, shards=[types.SimpleNamespace(sha256="abc")])
-    return heldout.parts(Records(pathlib.Path(), info, None), TrainConfig(**SHAPE | config))
+    return heldout.parts_of(Records(pathlib.Path(), info, None), TrainConfig(**SHAPE | config))
 
 
 def test_a_part_is_so_many_tokens_in_whole_windows_unless_that_is_the_whole_text():

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.training import loop, monitor
-from elmo_tf.training.board import Board
 from elmo_tf.training.evaluation import evaluate
+from elmo_tf.training.tensorboard import Board
 from elmo_tf.workdir import checkpoints, metrics_file
 from elmo_tf.workdir.metrics_file import MetricsFile
 from tests import checks
