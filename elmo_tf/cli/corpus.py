@@ -11,14 +11,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     help_text = "download a public corpus"
     corpus = commands.add_parser("corpus", help=help_text, description=help_text, allow_abbrev=False)
     corpora = corpus.add_subparsers(title="corpora", metavar="CORPUS", required=True)
-    lm1b = add_command(
-        corpora,
-        "lm1b",
-        _lm1b,
+    help_text = (
         "download, check and unpack the 1 Billion Word benchmark, and print its folder. Needs 6 GB of disk (1.8 GB for "
-        "the download, 4.2 GB for the text). The same command resumes an interrupted download",
-        needs_tensorflow=False,
+        "the download, 4.2 GB for the text). The same command resumes an interrupted download"
     )
+    lm1b = add_command(corpora, "lm1b", _lm1b, help_text, needs_tensorflow=False)
     lm1b.add_argument("--output", required=True, metavar="DIR", help="a new folder for the training and held-out text")
     source = lm1b.add_mutually_exclusive_group()
     source.add_argument("--url", help="a mirror of the archive, which must have the same checksum")

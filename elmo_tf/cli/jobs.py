@@ -25,9 +25,6 @@ def run(name: str, argv: Sequence[str], load_tensorflow: Callable[[], None] | No
         name: of the command.
         argv: options of the command and of Beam.
         load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
-
-    Raises:
-        InputError, OSError: as the job does.
     """
     arguments = parsed(name, argv)
     return _JOBS[name].run(_JOBS[name].config(**arguments), load_tensorflow)
@@ -69,26 +66,17 @@ def _parser(name: str) -> argparse.ArgumentParser:
 
 def _add_text_options(parser: argparse.ArgumentParser, default: str) -> None:
     add = parser.add_argument
-    add(
-        "--input",
-        action="extend",
-        nargs="+",
-        required=True,
-        metavar="GLOB",
-        help="UTF-8 text, plain or .gz, .bz2, .xz, .zst: files, folders, globs; with the tokenizer characters also "
-        "FASTA",
+    help_text = (
+        "UTF-8 text, plain or .gz, .bz2, .xz, .zst: files, folders, globs; with the tokenizer characters also FASTA"
     )
-    add(
-        "--tokenizer",
-        choices=tokenizers.TOKENIZERS,
-        help="whitespace: the text is already tokenized; penn: English sentences, split by the Penn Treebank's rules; "
-        f"unicode: raw text; characters: each character is a token (default: {default})",
+    add("--input", action="extend", nargs="+", required=True, metavar="GLOB", help=help_text)
+    help_text = (
+        "whitespace: the text is already tokenized; penn: English sentences, split by the Penn Treebank's rules; "
+        f"unicode: raw text; characters: each character is a token (default: {default})"
     )
-    add(
-        "--line",
-        choices=sentences.LINES,
-        help="what a line of raw text is: a sentence, a paragraph, or part (default): paragraphs end at blank lines",
-    )
+    add("--tokenizer", choices=tokenizers.TOKENIZERS, help=help_text)
+    help_text = "what a line of raw text is: a sentence, a paragraph, or part (default): paragraphs end at blank lines"
+    add("--line", choices=sentences.LINES, help=help_text)
 
 
 def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
@@ -102,65 +90,48 @@ def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
     add("--shuffle", action="store_true", help="shuffle all sentences on disk; needs twice the disk space")
     add("--seed", type=int, metavar="N", help="seed of the shuffle and the held-out split (default: 0)")
     add("--heldout", metavar="DIR", help="folder for held-out sentences, which are left out of --output")
-    share = (
-        f"share of the distinct sentences to hold out, between 0 and 1 (default: {preprocess_config.HELDOUT_FRACTION})"
-    )
-    add("--heldout-fraction", type=float, metavar="F", help=share)
+    default = preprocess_config.HELDOUT_FRACTION
+    help_text = f"share of the distinct sentences to hold out, between 0 and 1 (default: {default})"
+    add("--heldout-fraction", type=float, metavar="F", help=help_text)
 
 
 def _add_embed_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    about = (
+    help_text = (
         "an exported model (a version's folder or the model's, newest version), local or remote, a folder of published "
         "files, or the name of a published model (`elmo-tf models`)"
     )
-    add("--model", required=True, metavar="SOURCE", help=about)
+    add("--model", required=True, metavar="SOURCE", help=help_text)
     _add_text_options(parser, "the model's own")
     add("--output", required=True, metavar="PATH", help="HDF5 file to create; with other formats, a folder")
-    add(
-        "--format",
-        choices=embed_config.FORMATS,
-        help="hdf5 (default), in the layout of bilm-tf and AllenNLP; tfrecord; or, with --pool, npy: a matrix "
-        "(vectors.npy), the identifiers of its rows (ids.txt) and their sentences (sentences.txt)",
+    help_text = (
+        "hdf5 (default), in the layout of bilm-tf and AllenNLP; tfrecord; or, with --pool, npy: a matrix "
+        "(vectors.npy), the identifiers of its rows (ids.txt) and their sentences (sentences.txt)"
     )
-    add(
-        "--layers",
-        type=index_or_name,
-        metavar="WHICH",
-        help="all (default), top, the average or sum of all layers, mix (the ELMo vector with the model's own "
-        "weights), or a layer's number, 0 being the token layer",
+    add("--format", choices=embed_config.FORMATS, help=help_text)
+    help_text = (
+        "all (default), top, the average or sum of all layers, mix (the ELMo vector with the model's own weights), or "
+        "a layer's number, 0 being the token layer"
     )
+    add("--layers", type=index_or_name, metavar="WHICH", help=help_text)
     add("--pool", choices=embedder.POOLS, help="one vector per line, over its tokens (default: one per token)")
-    add(
-        "--id-column",
-        nargs="?",
-        const=1,
-        type=int,
-        metavar="N",
-        help="lines have columns separated by tabs: column N (1 if it is not given) is the identifier, the others are "
-        "the text",
+    help_text = (
+        "lines have tab-separated columns: column N (1 if it is not given) is the identifier, the others the text"
     )
+    add("--id-column", nargs="?", const=1, type=int, metavar="N", help=help_text)
     add("--dtype", choices=embed_config.DTYPES, help="type of the values (default: float32)")
-    add(
-        "--precision",
-        choices=sources.PRECISIONS,
-        help="number format of the matrix products (default: float32); bfloat16 needs published files or a name, and "
-        "is faster for large models on CPUs with AMX",
+    help_text = (
+        "number format of the matrix products (default: float32); bfloat16 needs published files or a name, and is "
+        "faster for large models on CPUs with AMX"
     )
-    add(
-        "--batch-tokens",
-        type=int,
-        metavar="N",
-        help=f"tokens per batch of sentences of similar length (default: {embedder.BATCH_TOKENS})",
-    )
+    add("--precision", choices=sources.PRECISIONS, help=help_text)
+    help_text = f"tokens per batch of sentences of similar length (default: {embedder.BATCH_TOKENS})"
+    add("--batch-tokens", type=int, metavar="N", help=help_text)
     add("--shards", type=int, metavar="N", help="TFRecord files to write (default: one per 256 MB of vectors)")
-    add(
-        "--processes-per-machine",
-        type=int,
-        metavar="N",
-        help="worker processes that share a machine; each computes with its share of the cores (default: as many as "
-        "Beam's options start there)",
+    help_text = (
+        "worker processes per machine, each with its share of the cores (default: as many as Beam's options start)"
     )
+    add("--processes-per-machine", type=int, metavar="N", help=help_text)
 
 
 class _Job(NamedTuple):

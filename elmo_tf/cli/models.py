@@ -43,9 +43,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     dump = add_command(commands, "dump-weights", _dump_weights, help_text)
     dump.add_argument("--workdir", required=True, metavar="DIR", help="a workdir of `elmo-tf train`")
     dump.add_argument("--output", required=True, metavar="DIR", help="a new folder")
-    dump.add_argument(
-        "--softmax", action="store_true", help="also write softmax.hdf5 and vocab.txt, which only elmo_tf reads"
-    )
+    help_text = "also write softmax.hdf5 and vocab.txt, which only elmo_tf reads"
+    dump.add_argument("--softmax", action="store_true", help=help_text)
     add_checkpoint_argument(dump)
 
 
@@ -53,9 +52,8 @@ def _add_import(commands: argparse._SubParsersAction) -> None:
     help_text = "turn a published model, published files or a bilm-tf checkpoint into a SavedModel or a workdir"
     parser = add_command(commands, "import", _import, help_text)
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "name", nargs="?", metavar="NAME", help="a published model (`elmo-tf models` lists them); downloaded once"
-    )
+    help_text = "a published model (`elmo-tf models` lists them); downloaded once"
+    source.add_argument("name", nargs="?", metavar="NAME", help=help_text)
     source.add_argument("--weights", metavar="FILE", help="a published weights.hdf5")
     source.add_argument("--checkpoint", dest="prefix", metavar="PREFIX", help="a training checkpoint of bilm-tf")
     add = parser.add_argument
@@ -93,11 +91,8 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
 def _export(arguments: argparse.Namespace) -> None:
     from elmo_tf import api
 
-    print(
-        api.export(
-            arguments.workdir, arguments.output, arguments.checkpoint, softmax=arguments.softmax, **_settings(arguments)
-        )
-    )
+    settings = _settings(arguments) | {"softmax": arguments.softmax}
+    print(api.export(arguments.workdir, arguments.output, arguments.checkpoint, **settings))
 
 
 def _models(arguments: argparse.Namespace) -> None:

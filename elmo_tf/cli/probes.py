@@ -85,14 +85,8 @@ def _add_look(commands: argparse._SubParsersAction) -> None:
     help_text = "write a page about the uses of a word; one HTML file that needs no network and no server"
     look = add_command(commands, "look", _look, help_text, needs_tensorflow=False)
     look.add_argument("--model", required=True, metavar="SOURCE", help=f"a model: {SAVEDMODEL}")
-    look.add_argument(
-        "--input",
-        dest="text",
-        required=True,
-        type=text_file,
-        metavar="FILE",
-        help="one sentence per line, or FASTA; at most 1,000",
-    )
+    help_text = "one sentence per line, or FASTA; at most 1,000"
+    look.add_argument("--input", dest="text", required=True, type=text_file, metavar="FILE", help=help_text)
     look.add_argument("--word", required=True, metavar="W", help="a token of the sentences, in upper or lower case")
     look.add_argument("--output", required=True, metavar="FILE", help="an HTML file; overwritten if it exists")
 
