@@ -72,9 +72,8 @@ def has_trees(path: str | os.PathLike) -> bool:
 
 def read_trees(path: str | os.PathLike) -> list[Tree]:
     """Returns the trees of a file with a tree per line, such as `(3 (2 It) (4 works))`."""
-    return numbered_lines.require_nonempty(
-        [_read_tree(line) for line in numbered_lines.nonblank_lines(path)], path, "tree"
-    )
+    trees = [_read_tree(line) for line in numbered_lines.nonblank_lines(path)]
+    return numbered_lines.require_nonempty(trees, path, "tree")
 
 
 def _read_tree(line: Line) -> Tree:

@@ -51,9 +51,7 @@ def fields_of(text: str) -> list[str]:
 def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Reading) -> Layout:
     """Returns the layout of a file, given its sentences without comments.
 
-    Raises:
-        InputError: naming the file, if several columns could have the tags or the tokens, or a name is not in the
-            header.
+    Raises `InputError` if several columns could have the tags or the tokens, or a name is not in the header.
     """
     blocks = blocks[:_INSPECTED]
     header = blocks[0][0] if blocks else None
@@ -119,9 +117,7 @@ def _tag_column(path: str | os.PathLike, rows: list[Row], width: int, first: int
     }
     # If no column is complete, take the one with the most tags; the reader then reports the line without one.
     candidates = [column for column, count in counts.items() if count == max(counts.values()) > len(rows) / 2]
-    if first and candidates:
-        return candidates[0]  # GermEval's nested entities follow
-    if len(candidates) > 1:
+    if len(candidates) > 1 and not first:  # after indices, GermEval's nested entities follow
         shown = " or ".join(f"{rows[0].fields[column]!r} (--tag-column {column})" for column in candidates)
         raise InputError(str(path), f"several columns could have the tags: line {rows[0].line.number} has {shown}")
     return candidates[0] if candidates else None

@@ -116,8 +116,8 @@ def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
       any but the first), or the column that `reading` chooses. If the first sentence has a single line, this holds for
       all lines of the file.
     """
-    blocks = [[row for row in rows if not row.line.text.startswith("#")] for rows in _blocks(path)]
-    blocks = list(filter(None, blocks))
+    plain = ([row for row in rows if not row.line.text.startswith("#")] for rows in _blocks(path))
+    blocks = list(filter(None, plain))
     first = blocks[0] if blocks else []
     if len(first) > 1 and all(len(row.line.text.split()) == 1 for row in first):
         return True

@@ -174,13 +174,8 @@ def _of_json(line: Line, labelled: bool, tokenizer: str) -> Document:
         if not first <= last < sum(lengths):
             problem = f"a mention is not inside the {sum(lengths)} words of the document: {[first, last]}"
             raise InputError(line.location, problem)
-    return Document(
-        row.doc_key or "",
-        [
-            [numbered_lines.normalize_form(form) or _EMPTY_WORD for form in sentence]
-            for sentence in row.sentences
-            if sentence
-        ],
-        [[(first, last + 1) for first, last in cluster] for cluster in clusters if cluster],
-        speakers if any(map(any, speakers)) else [],
-    )
+    sentences = [
+        [numbered_lines.normalize_form(form) or _EMPTY_WORD for form in words] for words in row.sentences if words
+    ]
+    mentions = [[(first, last + 1) for first, last in cluster] for cluster in clusters if cluster]
+    return Document(row.doc_key or "", sentences, mentions, speakers if any(map(any, speakers)) else [])

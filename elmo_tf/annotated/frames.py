@@ -111,12 +111,8 @@ def _frame_of_text(line: Line, labelled: bool) -> Frame:
     if len(fields) != 1 or len(fields[0]) < 2 or not fields[0][0].isdecimal() or (labelled and not tags):
         raise line.error(f"the predicate's index, words, {_BETWEEN} and tags")
     index, *forms = fields[0]
-    return checked_frame(
-        [numbered_lines.normalize_form(form) or form for form in forms],
-        int(index),
-        tags if labelled else None,
-        line.error,
-    )
+    tokens = [numbered_lines.normalize_form(form) or form for form in forms]
+    return checked_frame(tokens, int(index), tags if labelled else None, line.error)
 
 
 def _frames_of_json(line: Line, labelled: bool) -> list[Frame]:
@@ -158,9 +154,8 @@ def _columns_2005(rows: _Rows) -> tuple[int, range]:
         target -= 1
     predicates = sum(fields[target] != _NOTHING for _, fields in rows)
     if not target or predicates != len(first) - target - 1:
-        raise line.error(
-            "words, a column of predicates (- where there is none) and for each a column of arguments with (V*)"
-        )
+        expected = "words, a column of predicates (- where there is none) and for each a column of arguments with (V*)"
+        raise line.error(expected)
     return 0, range(target + 1, len(first))
 
 

@@ -52,11 +52,7 @@ def value(row: dict[str, Any], names: Collection[str]) -> Any:
 def label(
     line: Line, row: dict[str, Any], names: Sequence[str], labels: Sequence[str], unknown: Collection[str] = ()
 ) -> str | None:
-    """Returns a row's label, which may be an index into `labels`; None if it is missing or among `unknown`.
-
-    Raises:
-        InputError: naming the line, if the label is of another type, or a number that `labels` lacks.
-    """
+    """Returns a row's label, which may be an index into `labels`; None if it is missing or among `unknown`."""
     stored = value(row, names)
     if isinstance(stored, bool) or not isinstance(stored, (str, int, float, type(None))):
         raise line.error(f"a label in {names[0]}", str(stored))

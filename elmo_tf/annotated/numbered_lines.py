@@ -60,11 +60,7 @@ class OddLines:
         self._first: list[str] = []
 
     def add(self, number: int, problem: str, action: str = "left out") -> None:
-        """Records a line by its number, what is wrong with it, and what the reader does about it.
-
-        Raises:
-            InputError: naming the line, if odd lines are errors.
-        """
+        """Records a line by its number, what is wrong with it, and what the reader does about it."""
         if self._strict:
             raise InputError(f"{self._path}, line {number}", f"{problem}; without --strict it is {action}")
         self._count += 1
@@ -82,9 +78,7 @@ class OddLines:
 def lines(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[Line]:
     """Yields the lines of a file; a byte order mark at the beginning of a line is dropped, and recorded in `odd`.
 
-    Raises:
-        InputError: if the file cannot be read or is not UTF-8, or it is a pipe, because formats are recognized by
-            reading a file twice.
+    A pipe is refused, because formats are recognized by reading a file twice.
     """
     name = str(path)
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
@@ -112,7 +106,7 @@ def encoded_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
 
 
 def nonblank_lines(path: str | os.PathLike) -> Iterator[Line]:
-    """Yields the lines that are not blank; raises as `lines` does."""
+    """Yields the lines that are not blank."""
     return (line for line in lines(path) if line.text.strip())
 
 
@@ -122,7 +116,7 @@ def first_line(path: str | os.PathLike) -> str:
 
 
 def blocks(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[list[Line]]:
-    """Yields the lines between blank lines, a block at a time; raises as `lines` does."""
+    """Yields the lines between blank lines, a block at a time."""
     for is_filled, block in itertools.groupby(lines(path, odd), lambda line: bool(line.text.strip())):
         if is_filled:
             yield list(block)

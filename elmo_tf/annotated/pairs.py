@@ -14,12 +14,7 @@ from elmo_tf.errors import InputError
 # What the field's data sets call the label and the two sentences: SNLI, MNLI, XNLI, RTE, QNLI, Quora's questions.
 _LABEL = ("gold_label", "label", "is_duplicate")
 _UNKNOWN = ("-", "-1")  # where SNLI's annotators did not agree
-_SIDES = (
-    ("sentence1", "sentence2"),
-    ("premise", "hypothesis"),
-    ("question", "sentence"),
-    ("question1", "question2"),
-)
+_SIDES = (("sentence1", "sentence2"), ("premise", "hypothesis"), ("question", "sentence"), ("question1", "question2"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,9 +42,8 @@ def read_pairs(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: bo
 
 def _rows(path: str | os.PathLike, min_columns: int) -> Iterator[tuple[Line, dict[str, Any]]]:
     """Yields each line with its fields by name."""
-    if named_rows.has_named_values(path) or any(
-        named_rows.has_header(path, [[name] for name in pair]) for pair in _SIDES
-    ):
+    headers = ([[name] for name in pair] for pair in _SIDES)
+    if named_rows.has_named_values(path) or any(named_rows.has_header(path, names) for names in headers):
         yield from named_rows.read(path)
         return
     names = (_LABEL[0], *_SIDES[0])

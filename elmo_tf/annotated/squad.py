@@ -127,14 +127,14 @@ def read_questions(path: str | os.PathLike, reading: Reading = DEFAULT, labelled
         return numbered_lines.require_nonempty(questions, path, "question")
     for question in questions:
         text = question.paragraph.text
-        matching = tuple(
-            part for part in question.answers if part.text.strip() and text.startswith(part.text, part.start)
-        )
-        num_misplaced += len(question.answers) - len(matching)
-        if reading.strict and (len(matching) < len(question.answers) or not (matching or question.is_impossible)):
+        answers = question.answers
+        matching = tuple(part for part in answers if part.text.strip() and text.startswith(part.text, part.start))
+        num_misplaced += len(answers) - len(matching)
+        is_usable = bool(matching) or question.is_impossible
+        if reading.strict and not (is_usable and len(matching) == len(answers)):
             problem = "no answer, or an answer that is not at its answer_start"
             raise InputError(f"{path}, question {question.id}", problem)
-        if matching or question.is_impossible:
+        if is_usable:
             usable.append(dataclasses.replace(question, answers=matching))
     if num_misplaced or len(usable) < len(questions):
         message = "warning: left out of %s: %d answers that are not at their answer_start, %d of %d questions"

@@ -23,9 +23,6 @@ def read_word_vectors(
     """Returns those of `words` that a file has, and their vectors, float32 `(words, dim)`.
 
     A later line with the same word is ignored; for the rest, see `iterate_word_vectors`.
-
-    Raises:
-        InputError: naming the file, if it cannot be read or has none of the words.
     """
     vectors: dict[str, np.ndarray] = {}
     for word, vector in iterate_word_vectors(path, words, strict):

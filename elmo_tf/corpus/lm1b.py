@@ -52,9 +52,6 @@ def fetch(output: str | os.PathLike, source: Source = LM1B, archive: str | os.Pa
         source: the archive.
         archive: a downloaded copy to unpack, which stays where it is; None: download it to `OUTPUT.download`, which is
             deleted at the end.
-
-    Raises:
-        InputError: if the archive is not available or is another file, or `output` exists or cannot be written.
     """
     output = pathlib.Path(output)
     staging.check_absent(output)

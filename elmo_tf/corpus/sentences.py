@@ -82,20 +82,15 @@ class Reader:
     def __init__(self, settings: Settings, numbered: bool = False):
         self._settings = settings
         self._numbered = numbered and settings.line == SENTENCE
-        self._cleaner = lines.Cleaner(
-            settings.line == PART,
-            is_whitespace_tokenized=settings.tokenizer == "whitespace",
-            numbered=self._numbered,
-        )
+        self._cleaner = lines.Cleaner(settings.line == PART, settings.tokenizer == "whitespace", self._numbered)
         self._breaks_lines = settings.tokenizer == "unicode" and settings.line != SENTENCE
 
     def read(self, task: corpora.Task) -> Iterator[Batch]:
         """Yields the sentences of a task. Raises `InputError`, also if a numbered line has more than `MAX_TOKENS`."""
         for text_slice in task.slices:
             unfinished: list[Words] = []  # the beginning of a line that continues in the next block
-            for block in reading.read_blocks(
-                text_slice, self._cleaner.paragraphs, self._cleaner.is_whitespace_tokenized
-            ):
+            blocks = reading.read_blocks(text_slice, self._cleaner.paragraphs, self._cleaner.is_whitespace_tokenized)
+            for block in blocks:
                 sentences, irregular = self._split(block)
                 if self._numbered:
                     if unfinished:
@@ -132,9 +127,8 @@ class Reader:
         for number in range(int(block.is_continuation), len(names)):
             if not names[number]:
                 line, column = self._line_number(number, block), self._settings.id_column
-                raise InputError(
-                    block.source, f"line {line} has no identifier in column {column}, with a tab beside it"
-                )
+                problem = f"line {line} has no identifier in column {column}, with a tab beside it"
+                raise InputError(block.source, problem)
             sentences[number].insert(0, names[number])
 
     def _line_number(self, number: int, block: reading.Block) -> int:
@@ -148,20 +142,15 @@ class Reader:
         for number, words in enumerate(sentences):
             if len(words) > MAX_TOKENS:
                 line = self._line_number(number, block)
-                raise InputError(
-                    block.source, f"line {line} has more than {MAX_TOKENS:,} tokens; write one sentence per line"
-                )
+                problem = f"line {line} has more than {MAX_TOKENS:,} tokens; write one sentence per line"
+                raise InputError(block.source, problem)
 
 
 def read_lines(path: str, tokenizer: str) -> Iterator[str]:
-    """Yields each line of a file or pipe, or each sequence of a FASTA file, before it is split by the tokenizer.
-
-    Raises:
-        InputError: if the file cannot be read or is empty, or a line, which is named, is not UTF-8.
-    """
+    """Yields each line of a file or pipe, or each sequence of a FASTA file, before it is split by the tokenizer."""
     is_empty = True
     with copied_if_pipe(path) as source:
-        cleaner = lines.Cleaner(paragraphs=False, is_whitespace_tokenized=tokenizer == "whitespace", numbered=True)
+        cleaner = lines.Cleaner(False, tokenizer == "whitespace", numbered=True)
         for file in reading.inspect(corpora.match([str(source)]), tokenizer):
             unfinished = b""  # the beginning of a line that continues in the next block
             for block in reading.read_blocks(corpora.Slice(file), False, cleaner.is_whitespace_tokenized):
@@ -194,11 +183,7 @@ def _split_off_column(lines_of_text: list[bytes], column: int, continues: bool) 
     """
     entries, texts = [], []
     for number, line in enumerate(lines_of_text):
-        if continues and number == 0:
-            entries.append(b"")
-            texts.append(line)
-            continue
-        columns = line.split(b"\t")
+        columns = [line] if continues and number == 0 else line.split(b"\t")
         entries.append(columns.pop(column - 1).strip() if 1 < len(columns) >= column else b"")
         texts.append(b"\t".join(columns))
     return entries, texts

@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -52,9 +51,6 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
 
     The details count the ties, and the pairs that differ only in unknown words. Sentences are split by the model's own
     tokenizer, or by the Penn Treebank's rules where that is white space.
-
-    Raises:
-        InputError: if there is no such model, or it has no softmax.
     """
     model = sources.find(source)
     if model.tokenizer == "whitespace":
@@ -65,12 +61,9 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
     good, bad = scores[::2], scores[1::2]
     terms = {pair.UID: _TERMS.get(pair.linguistics_term, pair.linguistics_term) for pair in pairs}
     wins = {name: _wins(measure, good, bad) for name, measure in _MEASURES.items()}
-    numbers = defaultdict(list)
-    for number, pair in enumerate(pairs):
-        numbers[pair.UID].append(number)
+    names = np.array([pair.UID for pair in pairs])
     paradigms = {
-        paradigm: {name: float(values[chosen].mean()) for name, values in wins.items()}
-        for paradigm, chosen in numbers.items()
+        paradigm: {name: float(values[names == paradigm].mean()) for name, values in wins.items()} for paradigm in terms
     }
     rows = [Row("all", "mix", _means(paradigms.values()))]
     for term in sorted(set(terms.values())):

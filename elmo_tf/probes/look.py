@@ -45,9 +45,6 @@ def look(model: sources.Source, texts: Sequence[str], word: str) -> dict[str, An
         model: without a softmax, there is no surprisal.
         texts: sentences, which the model's tokenizer splits, at most `MAX_SENTENCES`.
         word: a token with at least two uses in them, in upper or lower case.
-
-    Raises:
-        InputError: for fewer uses or more sentences, or if the model cannot be used.
     """
     if len(texts) > MAX_SENTENCES:
         raise InputError("text", f"{len(texts):,} sentences; a page shows at most {MAX_SENTENCES:,}")
@@ -148,8 +145,8 @@ def _predictions(softmax: Softmax, outputs: np.ndarray, ids: np.ndarray) -> tupl
     both[:, [BEGIN_ID, END_ID]] = -np.inf  # never inside a sentence
     both -= both.max(-1, keepdims=True)
     both -= np.log(np.exp(both).sum(-1, keepdims=True))
-    every = np.concatenate([directions, both[None]])
-    words, count = every[..., special:], min(_LIKELIEST, size - special)
+    log_probs = np.concatenate([directions, both[None]])
+    words, count = log_probs[..., special:], min(_LIKELIEST, size - special)
     best = np.argpartition(words, -count)[..., -count:]
     order = np.argsort(-np.take_along_axis(words, best, -1), -1)
-    return -every[:, np.arange(len(ids)), ids] / math.log(2), np.take_along_axis(best, order, -1) + special
+    return -log_probs[:, np.arange(len(ids)), ids] / math.log(2), np.take_along_axis(best, order, -1) + special

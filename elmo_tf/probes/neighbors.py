@@ -54,9 +54,6 @@ def search(
         layers: as for `encode`, except "all".
         count: the largest number of uses to return.
         same_word: whether to consider only uses of `word`.
-
-    Raises:
-        InputError: if the word is not in its sentence, there is no use in the text, or a file cannot be used.
     """
     source = model.source
     tokens, token = _query(sentence, word, source.tokenizer)
@@ -68,8 +65,7 @@ def search(
     lines = _lines(text, source.tokenizer, only, progress)
     try:
         ((_, vectors),) = model.embed([tokens], layers)
-        embedded = _embed(lines, layers, model)
-        uses = nearest_uses(tokens, vectors[tokens.index(token)], embedded, count, only)
+        uses = nearest_uses(tokens, vectors[tokens.index(token)], _embed(lines, layers, model), count, only)
     finally:
         progress.clear()
     kind = f"other line with the word {_shown(token)!r}" if same_word else "sentence other than the given one"
@@ -127,9 +123,6 @@ def nearest_words(path: str | os.PathLike, word: str, count: int = 10) -> list[t
         path: word vectors as text, such as GloVe's.
         word: if the file lacks it, its lower case is looked up.
         count: the largest number of words to return.
-
-    Raises:
-        InputError: naming the file, if it cannot be read or lacks the word.
     """
     vectors = dict(iterate_word_vectors(path, {word, word.lower()}))
     if not vectors:
@@ -157,13 +150,13 @@ def _shown(word: bytes) -> str:
 
 def _query(sentence: str | bytes, word: str | bytes, tokenizer: str) -> tuple[list[bytes], bytes]:
     """Returns the tokens of a sentence, and the word as a token."""
-    given = [tokenizers.to_bytes(sentence, "sentence"), tokenizers.to_bytes(word, "word")]
-    tokens, parts = tokenizers.split(given, tokenizer)
+    sentence, word = tokenizers.to_bytes(sentence, "sentence"), tokenizers.to_bytes(word, "word")
+    tokens, parts = tokenizers.split([sentence, word], tokenizer)
     if len(parts) > 1:
         raise InputError("word", f"the tokenizer {tokenizer} splits it: {_shown(b' '.join(parts))!r}")
     if not parts or parts[0] not in tokens:
         shown = _shown(b" ".join(tokens))
-        raise InputError("sentence", f"it does not contain the word {_shown(given[1])!r}: {shown!r}")
+        raise InputError("sentence", f"it does not contain the word {_shown(word)!r}: {shown!r}")
     return tokens, parts[0]
 
 

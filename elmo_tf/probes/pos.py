@@ -26,9 +26,6 @@ def probe(source: vectors.Source, train: list[Tagged], test: list[Tagged], seed:
 
     Each layer has a regression, and so has the mix, whose scalar parameters are first learned together with a linear
     classifier, by gradient descent on the same tokens. The baseline is the most frequent tag of each word.
-
-    Raises:
-        InputError: if `train` has fewer than two tags.
     """
     tags = sorted({label for sentence in train for label in sentence.labels or []})
     if len(tags) < 2:
@@ -46,9 +43,8 @@ def probe(source: vectors.Source, train: list[Tagged], test: list[Tagged], seed:
 
     rows = [Row("most frequent tag", "baseline", {"accuracy": _most_frequent(train, test)})]
     for number in range(layers[0].shape[1]):
-        rows.append(
-            Row(f"layer {number}", "layer", scores([values[:, number].astype(np.float32) for values in layers]))
-        )
+        features = [values[:, number].astype(np.float32) for values in layers]
+        rows.append(Row(f"layer {number}", "layer", scores(features)))
     weights = _learned_weights(layers[0], tag_ids[0], len(tags), seed)
     mixed = [np.einsum("j,njd->nd", weights.astype(np.float32), values, dtype=np.float32) for values in layers]
     rows.append(Row("mix", "mix", scores(mixed)))
@@ -62,11 +58,9 @@ def probe(source: vectors.Source, train: list[Tagged], test: list[Tagged], seed:
 
 
 def classify(train: np.ndarray, test: np.ndarray, tag_ids: np.ndarray) -> np.ndarray:
-    """Fits a logistic regression to the tags of `train` and returns its predictions for `test`.
+    """Fits a logistic regression to the tags of `train`, int `(tokens,)`, and returns its predictions for `test`.
 
-    Args:
-        train, test: float32 `(tokens, dim)` features, standardized in place.
-        tag_ids: int `(tokens,)`, the tags of `train`.
+    `train` and `test`, float32 `(tokens, dim)`, are standardized in place.
     """
     scaler = sklearn.preprocessing.StandardScaler(copy=False).fit(train)
     model = sklearn.linear_model.LogisticRegression(max_iter=_MAX_ITERATIONS, tol=1e-3)

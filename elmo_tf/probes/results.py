@@ -59,15 +59,12 @@ class Results:
         # A bare Figure needs no display.
         figure = Figure(figsize=(1.1 * len(values) + 2, 3.6), layout="constrained")
         axes = figure.subplots()
-        bars = axes.bar(
-            [row.name.replace("_", "\n") for row in self.rows], values, color=[_COLORS[row.kind] for row in self.rows]
-        )
-        axes.bar_label(bars, fmt="%.1f")
+        names, colors = [row.name.replace("_", "\n") for row in self.rows], [_COLORS[row.kind] for row in self.rows]
+        axes.bar_label(axes.bar(names, values, color=colors), fmt="%.1f")
         if self.chance is not None:
             axes.axhline(100 * self.chance, color="0.3", linestyle="--", linewidth=1)
-            axes.annotate(
-                "chance", (1, 100 * self.chance), (4, 0), ("axes fraction", "data"), "offset points", va="center"
-            )
+            right_end = 1, 100 * self.chance
+            axes.annotate("chance", right_end, (4, 0), ("axes fraction", "data"), "offset points", va="center")
         axes.set_ylim(0, 105)
         axes.set_ylabel(f"{measure} (%)")
         axes.set_title(self.title)

@@ -34,19 +34,18 @@ class Block:
 
     def __init__(self, records: list[bytes], vocab_size: int, max_chars_per_token: int):
         sentences = decode_examples(records, vocab_size)
-        last = np.cumsum(sentences.num_tokens) - 1
-        first = last + 1 - sentences.num_tokens
-        inner = np.ones(len(sentences.token_ids), bool)
-        inner[first] = inner[last] = False
-        lengths = np.zeros(len(inner), np.uint8)
-        lengths[inner] = sentences.char_lengths
         self.records = records
         self.num_tokens = sentences.num_tokens  # int64 (num_sentences,)
-        self.first, self.last = first, last  # int64 (num_sentences,), indices of each <S> and each </S>
+        # Indices of each <S> and each </S>, int64 (num_sentences,).
+        self.first, self.last = _first_and_last(sentences.num_tokens)
         self.token_ids = sentences.token_ids  # int32
+        inner = np.ones(len(sentences.token_ids), bool)
+        inner[self.first] = inner[self.last] = False
+        lengths = np.zeros(len(inner), np.uint8)
+        lengths[inner] = sentences.char_lengths
         self.words = char_ids_lib.Words(sentences.char_bytes, lengths, max_chars_per_token)
-        self.words.set_boundary(first, char_ids_lib.BEGIN_SENTENCE)
-        self.words.set_boundary(last, char_ids_lib.END_SENTENCE)
+        self.words.set_boundary(self.first, char_ids_lib.BEGIN_SENTENCE)
+        self.words.set_boundary(self.last, char_ids_lib.END_SENTENCE)
 
 
 class _Pool:
@@ -87,10 +86,7 @@ def read_epoch(
 ) -> Iterator[Block]:
     """Yields the sentences of an epoch from number `start` on, in the order that `seed` and `epoch` determine.
 
-    Without a seed, that is the order of the files.
-
-    Raises:
-        InputError: naming shard and byte, if a record is damaged or is not a sentence of the folder's vocabulary.
+    Without a seed, that is the order of the files. An `InputError` names the shard and the byte of a damaged record.
     """
     shards = list(zip(records.shards, records.info.shards, strict=True))
     random = None if seed is None else np.random.default_rng([seed, epoch])
@@ -137,8 +133,7 @@ class Sentences(NamedTuple):
 def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
     """Returns the sentences of one or more serialized `tf.train.Example`s, with token ids below `vocab_size`.
 
-    Raises:
-        InvalidRecordError: if a record lacks a feature, or its features do not fit together.
+    Raises `InvalidRecordError` if a record lacks a feature, or its features do not fit together.
     """
     features = _parsed(records)
     ids, num_tokens = features["token_ids"].values.numpy(), features["token_ids"].row_lengths().numpy()
@@ -177,9 +172,14 @@ def _joined(strings: tf.Tensor) -> tuple[np.ndarray, np.ndarray]:
     return np.frombuffer(b"".join(values), np.uint8), np.fromiter(map(len, values), np.int64, len(values))
 
 
+def _first_and_last(num_tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the indices of the first and the last token of sentences that stand end to end."""
+    ends = np.cumsum(num_tokens)
+    return ends - num_tokens, ends - 1
+
+
 def _check_ids(ids: np.ndarray, num_tokens: np.ndarray, vocab_size: int) -> None:
-    last = np.cumsum(num_tokens) - 1
-    first = last + 1 - num_tokens
+    first, last = _first_and_last(num_tokens)
     wrong = (ids < 0) | (ids >= vocab_size)
     wrong[first] |= ids[first] != vocabulary_lib.BEGIN_ID
     wrong[last] |= ids[last] != vocabulary_lib.END_ID

@@ -87,16 +87,11 @@ def is_record_file(name: str) -> bool:
 
 
 def open_folder(path: str | os.PathLike) -> Records:
-    """Returns the finished folder at `path`, after checks of its marker, `info.json`, vocabulary and shard sizes.
-
-    Raises:
-        InputError: if it is not a finished folder of records, or a file is not what was written.
-    """
+    """Returns the finished folder at `path`, after checks of its marker, `info.json`, vocabulary and shard sizes."""
     folder = pathlib.Path(path)
     if not (folder / MARKER_FILE).is_file():
-        if not folder.exists():
-            raise InputError(str(folder), "no such folder")
-        raise InputError(str(folder), f"not a finished folder of elmo-tf preprocess: it has no {MARKER_FILE} marker")
+        unfinished = f"not a finished folder of elmo-tf preprocess: it has no {MARKER_FILE} marker"
+        raise InputError(str(folder), unfinished if folder.exists() else "no such folder")
     file = folder / INFO_FILE
     info = json_file.read(file, Info)
     in_shards = sum(shard.sentences for shard in info.shards)
@@ -120,7 +115,7 @@ def open_folder(path: str | os.PathLike) -> Records:
 
 
 def read_shard(path: str | os.PathLike) -> list[bytes]:
-    """Returns the records of a TFRecord file, their checksums verified; raises `InputError` if it is damaged."""
+    """Returns the records of a TFRecord file, their checksums verified."""
     content = pathlib.Path(path).read_bytes()
     records, position = [], 0
     while position < len(content):

@@ -66,19 +66,10 @@ class Part(NamedTuple):
 
 
 class Streams:
-    """All streams, filled as far as needed.
-
-    Args:
-        blocks: the sentences to assign.
-        count: number of streams.
-        parts: the sentences that the streams start in.
-
-    Attributes:
-        assigned: the epoch of the last assigned sentence, and how many sentences of that epoch are assigned; None: no
-            sentence yet.
-    """
+    """`count` streams, filled with the sentences of `blocks` as far as needed; `parts` are those they start in."""
 
     def __init__(self, blocks: Iterator[EpochBlock], count: int, parts: list[Part]):
+        # The epoch of the last assigned sentence, and how many sentences of that epoch are assigned.
         self.assigned: tuple[int, int] | None = None
         self._blocks = blocks
         self._parts = parts

@@ -48,13 +48,9 @@ class _Info(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode(line: int, tokens: Sequence[bytes], vectors: np.ndarray, identifier: bytes = b"") -> bytes:
-    """Returns the vectors of a line as a serialized `tf.train.Example`.
+    """Returns the vectors of a line, little-endian, as a serialized `tf.train.Example`.
 
-    Args:
-        line: its number.
-        tokens: of the line.
-        vectors: little-endian, as the feature `vectors` stores them.
-        identifier: the user's own; if empty, there is no such feature.
+    `line` is its number; if `identifier` is empty, there is no such feature.
     """
     import tensorflow as tf  # noqa: PLC0415 - the rest of this module works without it
 

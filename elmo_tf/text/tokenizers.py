@@ -41,11 +41,7 @@ def split(sentences: list[bytes], tokenizer: str) -> list[list[bytes]]:
 
 
 def split_texts(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
-    """Returns the tokens of a user's texts; those that are lists of tokens are not split again.
-
-    Raises:
-        InputError: about `texts`, if they are something else.
-    """
+    """Returns the tokens of a user's texts; those that are lists of tokens are not split again."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
         raise InputError("texts", "a list of texts, [text] for a single text", repr(texts))
     if isinstance(texts, Mapping) or hasattr(texts, "columns"):  # which would give the names of its columns
@@ -63,14 +59,9 @@ def split_texts(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
 
 
 def to_bytes(token: object, parameter: str) -> bytes:
-    """Returns a user's token or text as UTF-8 bytes; bytes are returned unchanged.
+    """Returns a user's token or text, str or bytes, NumPy's included, as UTF-8 bytes.
 
-    Args:
-        token: `str` or `bytes`, NumPy's included.
-        parameter: what the error is about.
-
-    Raises:
-        InputError: if it is neither, or has half of a surrogate pair, which UTF-8 cannot hold.
+    Raises `InputError` about `parameter` for anything else, and for half a surrogate pair, which UTF-8 cannot hold.
     """
     if isinstance(token, bytes):
         return bytes(token)
@@ -91,9 +82,6 @@ def words_of(text: str, tokenizer: str = "penn", split_hyphens: bool = False) ->
         tokenizer: a name in `TOKENIZERS`.
         split_hyphens: whether hyphens, dashes, slashes and underscores inside a word are words of their own, so that
             more parts of the text begin and end with a word.
-
-    Raises:
-        ModuleNotFoundError: if the tokenizer is `unicode` and tensorflow-text is not installed.
     """
     words = _words(text, tokenizer)
     return [part for word in words for part in _parts(text, word)] if split_hyphens else words

@@ -62,11 +62,7 @@ class Softmax(NamedTuple):
 
 
 def from_bytes(content: bytes, source: str) -> Vocabulary:
-    """Returns the vocabulary that a file contains; errors call it `source`.
-
-    Raises:
-        InputError: as `Vocabulary`, or if the file is empty.
-    """
+    """Returns the vocabulary that a file contains; errors call it `source`."""
     return Vocabulary(_lines(content, source), source)
 
 
@@ -75,9 +71,6 @@ def from_published(content: bytes, source: str) -> tuple[Vocabulary, list[int]]:
 
     bilm-tf finds the special tokens by name, so they may be in any order at the beginning. Softmax rows follow the
     file: row `lines[i]` belongs to id `i`, for the first three.
-
-    Raises:
-        InputError: as `from_bytes`.
     """
     tokens = _lines(content, source)
     lines = list(range(len(SPECIAL_TOKENS)))
@@ -88,12 +81,7 @@ def from_published(content: bytes, source: str) -> tuple[Vocabulary, list[int]]:
 
 
 def from_counts(counts: Iterable[tuple[bytes, int]], max_size: int | None = None) -> Vocabulary:
-    """Returns the vocabulary of counted words.
-
-    Args:
-        counts: words and how often each occurred.
-        max_size: limit on the entries, the special tokens included; None: no limit.
-    """
+    """Returns the vocabulary of counted words, with at most `max_size` entries, the special tokens included."""
     by_count = sorted((-count, token) for token, count in counts if token not in SPECIAL_TOKENS)
     tokens = [*SPECIAL_TOKENS, *(token for _, token in by_count)]
     return Vocabulary(tokens[:max_size])
@@ -103,12 +91,7 @@ def check_order(vocabulary: Vocabulary, counts: list[int], source: str) -> None:
     """Raises `InputError` if the words are clearly not in descending order of their counts in a corpus.
 
     The order of another corpus will do; alphabetical order will not. The first half of the words that occur must cover
-    at least three quarters of what the most frequent half covers.
-
-    Args:
-        vocabulary: the words.
-        counts: how often each of them occurred, by id.
-        source: what errors call the vocabulary.
+    at least three quarters of what the most frequent half covers. `counts` are by id.
     """
     occurring = [count for count in counts[len(SPECIAL_TOKENS) :] if count]
     half = len(occurring) // 2
