@@ -32,8 +32,6 @@ class Network(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class EntailmentRecipe(Recipe):
-    """The settings that all systems share, and ESIM's."""
-
     network: Network = Network()
 
 

@@ -43,10 +43,8 @@ def fit(
 ) -> History:
     """Trains a network on `train` and sets it to the weights of the epoch with the highest score on `dev`.
 
-    Writes to `folder` the state after each epoch, from which a killed run resumes, and logs for TensorBoard.
-
-    Raises:
-        InputError: if the loss is not finite, or no epoch has a score above 0.
+    Writes to `folder` the state after each epoch, from which a killed run resumes, and logs for TensorBoard. Raises
+    `InputError` if the loss is not finite, or no epoch has a score above 0.
     """
     folder, recipe = pathlib.Path(folder), system.recipe.fit
     training = _Training(system, network)

@@ -37,8 +37,6 @@ class Network(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class NerRecipe(Recipe):
-    """The settings that all systems share, and the biLSTM-CRF's."""
-
     network: Network = Network()
 
 
@@ -102,11 +100,11 @@ class Task(Tagger):
 
     def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
         """Decodes the valid tags with the largest product of mean marginal probabilities."""
-        each = [
+        marginals = [
             network.get_layer("crf").marginals(output["scores"], output["mask"])
             for network, output in zip(networks, outputs, strict=True)
         ]
-        scores = tf.math.log(tf.maximum(tf.reduce_mean(tf.stack(each), 0), np.finfo(np.float32).tiny))
+        scores = tf.math.log(tf.maximum(tf.reduce_mean(tf.stack(marginals), 0), np.finfo(np.float32).tiny))
         return {"tags": viterbi(scores, outputs[0]["mask"], *self.transition_scores())}
 
     def scores(self, examples: Sequence[Tagged], predictions: Sequence[list[str]]) -> dict[str, float]:

@@ -86,13 +86,10 @@ class Recipe:
 
 
 def chosen(recipes: dict[str, Recipe], assignments: Sequence[str]) -> Recipe:
-    """Returns the first recipe, or that of `recipe=NAME`, with `key=value` strings applied as by `config.override`.
-
-    Raises:
-        InputError: for an unknown recipe or key (the valid ones are listed), or a value of the wrong type or range.
-    """
-    settings = [assignment for assignment in assignments if not assignment.startswith("recipe=")]
-    names = [assignment.partition("=")[2] for assignment in assignments if assignment.startswith("recipe=")]
+    """Returns the first recipe, or that of `recipe=NAME`, with `key=value` strings applied as by `config.override`."""
+    prefix = "recipe="
+    settings = [assignment for assignment in assignments if not assignment.startswith(prefix)]
+    names = [assignment.removeprefix(prefix) for assignment in assignments if assignment.startswith(prefix)]
     name = names[-1] if names else next(iter(recipes))
     if name not in recipes:
         raise InputError("recipe", f"one of {', '.join(recipes)}", repr(name))

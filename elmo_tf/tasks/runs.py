@@ -1,6 +1,5 @@
 """From files to a trained system in a workdir: what `elmo-tf task NAME train` does."""
 
-import contextlib
 import dataclasses
 import hashlib
 import logging
@@ -64,9 +63,6 @@ def train(
     Returns:
         `task`, `metric`, `score` (on `test` if given, else on `dev`), `dev`, `test`, `train_examples`; for several
         seeds the mean of the scores, and each of them in `scores`.
-
-    Raises:
-        InputError: naming the file, the folder or the argument that cannot be used.
     """
     if not 0 < fraction <= 1:
         raise InputError("fraction", "above 0, at most 1", fraction)
@@ -97,8 +93,10 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> _Data:
     """Returns the examples of the given files, with only a fraction of the training data."""
     data: _Data = {}
     for name, path in paths.items():
-        with contextlib.nullcontext() if path is None else copied_if_pipe(path) as file:
-            items = [] if file is None else system.read(file)
+        items = []
+        if path is not None:
+            with copied_if_pipe(path) as file:
+                items = system.read(file)
         if name == "train":
             order = np.random.default_rng(0).permutation(len(items))
             items = [items[index] for index in sorted(order[: math.ceil(fraction * len(items))])]
@@ -178,8 +176,8 @@ class _Runs:
     def _network(self, system: System, folder: pathlib.Path) -> keras.Model:
         vectors = TokenVectors(system.recipe, self._table, self._bilm)
         if vectors.elmo is not None and system.recipe.elmo.remember:
-            every = (example for name in ("train", "dev", "test") for example in self._data[name])
-            texts = (encoded(tokens) for example in every for tokens in system.texts(example))
+            examples = (example for name in ("train", "dev", "test") for example in self._data[name])
+            texts = (encoded(tokens) for example in examples for tokens in system.texts(example))
             vectors.elmo.remember(self._cached_layers or texts, folder)
             self._cached_layers = vectors.elmo.cached_layers
         return system.network(vectors)

@@ -60,11 +60,7 @@ class System(abc.ABC):
 
     @abc.abstractmethod
     def example_of(self, item: Any) -> Example:
-        """Returns the unlabeled example for an argument of `Trained.predict`, made of lists of tokens.
-
-        Raises:
-            InputError: about `sentences`, if `item` is not such an argument.
-        """
+        """Returns the unlabeled example for an argument of `Trained.predict`; `InputError` about `sentences`."""
 
     def examples(self, items: Sequence[Any], training: bool) -> list[Example]:
         """Returns the examples of what `read` returned, for training or for evaluation."""
@@ -108,11 +104,7 @@ class System(abc.ABC):
         """Decodes the predictions of a batch from the network's outputs, in the graph."""
 
     def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
-        """Like `decode`, for the outputs of several networks: by the mean of their probabilities.
-
-        Raises:
-            InputError: if the system has no probabilities that several networks share.
-        """
+        """Like `decode`, for the outputs of several networks: by the mean of their probabilities."""
         problem = f"{self.name} cannot be ensembled, because each network selects different spans; give one workdir"
         raise InputError("workdir", problem)
 
@@ -239,8 +231,8 @@ class Tagger(System):
 
 def mean_log_probabilities(scores: Sequence[tf.Tensor]) -> tf.Tensor:
     """Returns the log of the mean of several softmax distributions over the last axis, given their scores."""
-    each = tf.stack([tf.nn.log_softmax(logits) for logits in scores])
-    return tf.reduce_logsumexp(each, 0) - np.log(len(scores))
+    log_probabilities = tf.stack([tf.nn.log_softmax(logits) for logits in scores])
+    return tf.reduce_logsumexp(log_probabilities, 0) - np.log(len(scores))
 
 
 def checked_tokens(item: Any) -> list[str]:

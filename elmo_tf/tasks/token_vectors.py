@@ -100,9 +100,6 @@ def word_table(
     """Returns the words that get a vector: those of `train`, and those of `others` that the file `glove` has.
 
     An odd line of that file is left out with a warning, or an error if `strict`.
-
-    Raises:
-        InputError: naming the file, if it cannot be read or has no word of the data.
     """
 
     def words_of(sentences: Iterable[Tokens]) -> Iterator[str]:
@@ -142,8 +139,8 @@ class BiLSTM:
 
 def joined(*vectors: keras.KerasTensor | None) -> keras.KerasTensor:
     """Returns the vectors that are not None, side by side."""
-    given = [vector for vector in vectors if vector is not None]
-    return keras.layers.Concatenate()(given) if len(given) > 1 else given[0]
+    present = [vector for vector in vectors if vector is not None]
+    return keras.layers.Concatenate()(present) if len(present) > 1 else present[0]
 
 
 def padded(sentences: Sequence[Tokens]) -> np.ndarray:

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from elmo_tf.annotated.coref_documents import Document
 from elmo_tf.errors import InputError
-from elmo_tf.tasks import documents
+from elmo_tf.tasks import coreference
 from elmo_tf.tasks.coreference import Task, antecedent_loss
 from elmo_tf.tasks.layers.antecedents import NO_ANTECEDENT
 from tests import checks
@@ -24,7 +24,7 @@ LONG = Document(
 def test_a_window_has_some_sentences_and_the_mentions_inside_them():
     seen = {}
     for seed in range(40):
-        part = documents.window(LONG, 2, np.random.default_rng(seed))
+        part = coreference.window(LONG, 2, np.random.default_rng(seed))
         seen[tuple(map(len, part.sentences))] = part
         assert [len(names) for names in part.speakers] == [len(sentence) for sentence in part.sentences]
     assert {lengths: part.clusters for lengths, part in seen.items()} == {
@@ -33,12 +33,12 @@ def test_a_window_has_some_sentences_and_the_mentions_inside_them():
         (3, 2): [[(0, 2)], [(2, 4), (4, 5)]],
         (2, 4): [[(5, 6)], [(1, 2)]],
     }
-    assert documents.window(LONG, 4, np.random.default_rng(0)) is LONG
+    assert coreference.window(LONG, 4, np.random.default_rng(0)) is LONG
 
 
 def test_a_very_long_sentence_is_read_as_several_and_words_keep_their_numbers():
     document = Document("", [["a"], ["b"] * 600], [[(0, 1), (500, 502)]], [["s"], ["t"] * 600])
-    cut = documents.cut(document)
+    cut = coreference.cut(document)
     for rows in (cut.sentences, cut.speakers, SYSTEM.example_of([["a"], ["b"] * 600]).sentences):
         assert [len(row) for row in rows] == [1, 256, 256, 88]
     assert cut.clusters == document.clusters
@@ -55,16 +55,16 @@ def test_the_sentences_of_a_window_are_those_whose_layers_elmo_was_told_to_remem
 
 
 def test_mentions_are_counted_through_the_batch_and_clusters_differ_between_documents():
-    rows = documents.mention_rows([LONG, Document("b", [["b"]]), LONG])
+    rows = coreference.mention_rows([LONG, Document("b", [["b"]]), LONG])
     assert rows[:5].tolist() == [[0, 1, 1], [1, 3, 1], [9, 10, 1], [3, 5, 2], [5, 6, 2]]
     assert rows[5:].tolist() == [[first + 11, last + 11, number + 2] for first, last, number in rows[:5].tolist()]
-    assert documents.mention_rows([Document("b", [["b"]])]).shape == (0, 3)
+    assert coreference.mention_rows([Document("b", [["b"]])]).shape == (0, 3)
 
 
 def test_spans_that_refer_to_each_other_through_others_are_one_cluster_and_no_span_is_alone():
     spans = np.array([[0, 1], [1, 3], [2, 3], [5, 6], [9, 10], [10, 11], [12, 14], [13, 14]])
     steps = np.array([0, 0, 2, 1, 3, 0, 0, 1])
-    clusters = documents.clusters_of(spans, steps, [LONG, Document("b", [["b"] * 4])])
+    clusters = coreference.clusters_of(spans, steps, [LONG, Document("b", [["b"] * 4])])
     assert clusters == [[[(0, 1), (2, 3), (5, 6)], [(1, 3), (9, 10)]], [[(2, 4), (3, 4)]]]
 
 

@@ -25,9 +25,6 @@ def score(gold: Iterable[Clusters], predicted: Iterable[Clusters]) -> dict[str, 
 
     Mentions that are predicted several times count as in the scorers. A mention that the key has several times counts
     once, unlike in the scorers, whose CEAFe is then over 100 %.
-
-    Args:
-        gold, predicted: the clusters of each document, in the same order.
     """
     total = dict.fromkeys(_METRICS, Counts())
     for gold_clusters, predicted_clusters in zip(gold, predicted, strict=True):
