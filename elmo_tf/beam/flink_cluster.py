@@ -39,9 +39,8 @@ def check(options: PipelineOptions) -> None:
         # urllib wraps the operating system's error.
         inner = getattr(error, "reason", error)
         reason = getattr(inner, "strerror", None) or "the server there is not Flink"
-        raise InputError(
-            "flink_master", "the address of a Flink cluster that answers", f"{reason}: {address}"
-        ) from None
+        expected = "the address of a Flink cluster that answers"
+        raise InputError("flink_master", expected, f"{reason}: {address}") from None
 
 
 def cancel(address: str, name: str, seconds: float, startup_seconds: float = 0) -> bool:

@@ -20,11 +20,7 @@ _HINT = "run the same command again"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JobConfig:
-    """What text a job reads, and how it runs. Paths become `str`, and several inputs a tuple.
-
-    Raises:
-        InputError: naming the field, if a value cannot be used.
-    """
+    """What text a job reads, and how it runs. Paths become `str`, and several inputs a tuple."""
 
     input: Path | Sequence[Path]  # files, folders, globs; see pipelines/README.md
     output: Path
@@ -43,17 +39,15 @@ class JobConfig:
                 object.__setattr__(self, field.name, value.item())
         if self.tokenizer is not None:
             self.require_one_of("tokenizer", tokenizers.TOKENIZERS)
-        is_raw = self.tokenizer in ("unicode", None)
         if self.line is not None:
             self.require_one_of("line", sentences.LINES)
-            require("line", is_raw, "only works with the tokenizer unicode")
+            require("line", self.tokenizer in ("unicode", None), "only works with the tokenizer unicode")
 
     @property
     def patterns(self) -> tuple[str, ...]:
         """The files, folders and globs of `input`."""
-        if isinstance(self.input, str | os.PathLike):
-            return (os.fspath(self.input),)
-        return tuple(os.fspath(path) for path in self.input)
+        paths = [self.input] if isinstance(self.input, str | os.PathLike) else self.input
+        return tuple(os.fspath(path) for path in paths)
 
     def require_one_of(self, name: str, values: Iterable[str]) -> None:
         """Raises `InputError` unless a field has one of the values."""

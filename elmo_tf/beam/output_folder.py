@@ -120,10 +120,8 @@ def claim(paths: Mapping[str, str], plan: Mapping[str, Any]) -> Iterator[dict[st
             with job_config.retry_hint():
                 yield folders
         except BaseException as error:
-            has_work = any(
-                map(record_folder.is_record_file, (name for each in new for name in stores.names(each.path)))
-            )
-            if isinstance(error, InputError) or not has_work:
+            names = (name for folder in new for name in stores.names(folder.path))
+            if isinstance(error, InputError) or not any(map(record_folder.is_record_file, names)):
                 for folder in new:
                     discard(folder)
             raise

@@ -103,9 +103,8 @@ def _amounts(folder: output_folder.Folder, size: int) -> Iterator[str]:
 def _shards(folder: output_folder.Folder, count: int) -> Iterator[str]:
     first, start = None, time.monotonic()
     while True:
-        done = sum(
-            name.endswith(".tfrecord") for name in filter(record_folder.is_record_file, stores.names(folder.path))
-        )
+        names = filter(record_folder.is_record_file, stores.names(folder.path))
+        done = sum(name.endswith(".tfrecord") for name in names)
         first = done if first is None else first
         left = _time_left(done - first, count - done, time.monotonic() - start)
         yield f"{done:,} of {count:,} shards  {left}" if done else ""

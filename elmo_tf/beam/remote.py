@@ -29,15 +29,13 @@ def termination_as_interrupt() -> Iterator[None]:
         yield
         return
     # A signal that is ignored, as under `nohup`, stays ignored.
-    termination_signals = [
-        number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL
-    ]
-    for number in termination_signals:
+    signals = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL]
+    for number in signals:
         signal.signal(number, lambda number, frame: signal.raise_signal(signal.SIGINT))
     try:
         yield
     finally:
-        for number in termination_signals:
+        for number in signals:
             signal.signal(number, signal.SIG_DFL)
 
 
@@ -50,10 +48,8 @@ def name_job(options: PipelineOptions) -> None:
 def execute(pipeline: beam.Pipeline) -> str | None:
     """Runs a pipeline to its end, and cancels its job on an interrupt; returns its last state."""
     # Beam changes the options when it submits the job.
-    address, name = (
-        flink_cluster.cluster_address(pipeline.options),
-        pipeline.options.view_as(GoogleCloudOptions).job_name,
-    )
+    address = flink_cluster.cluster_address(pipeline.options)
+    name = pipeline.options.view_as(GoogleCloudOptions).job_name
     result = None
     try:
         result = pipeline.run()

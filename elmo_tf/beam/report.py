@@ -13,11 +13,7 @@ import elmo_tf
 
 def versions() -> dict[str, str]:
     """Returns the versions of the software."""
-    return {
-        "elmo_tf": elmo_tf.__version__,
-        "apache_beam": beam.__version__,
-        "python": platform.python_version(),
-    }
+    return {"elmo_tf": elmo_tf.__version__, "apache_beam": beam.__version__, "python": platform.python_version()}
 
 
 def info_file(info: Mapping[str, Any]) -> bytes:

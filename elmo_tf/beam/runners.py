@@ -29,12 +29,8 @@ from elmo_tf.records import record_folder
 DEFAULT_RUNNER = "FnApiRunner"
 _LOCAL = (DEFAULT_RUNNER, "BundleBasedDirectRunner")
 _PRISM = "starts Prism, a program that Beam downloads and that listens on all addresses"
-_REFUSED = {
-    "DirectRunner": _PRISM,
-    "SwitchingDirectRunner": _PRISM,
-    "InteractiveRunner": _PRISM,
-    "TestDirectRunner": _PRISM,
-    "PrismRunner": _PRISM,
+_PRISM_RUNNERS = ("DirectRunner", "SwitchingDirectRunner", "InteractiveRunner", "TestDirectRunner", "PrismRunner")
+_REFUSED = dict.fromkeys(_PRISM_RUNNERS, _PRISM) | {
     "KafkaStreamsRunner": "starts a Java program that listens on all addresses",
     "PythonRPCDirectRunner": "starts a job service that listens on all addresses",
 }

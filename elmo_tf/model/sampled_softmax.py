@@ -81,13 +81,10 @@ class SampledSoftmax(keras.layers.Layer):
         """Computes the losses for all tokens in pieces of words, so that the kernel is read once."""
         # Read once, not in each piece: every read of a variable that got a sparse update copies it.
         kernel, bias = tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias)
-        num_tokens, max_logits = tf.shape(inputs)[0], _LOGITS_AT_ONCE
-        if tf.config.list_physical_devices("GPU"):
-            max_logits = _LOGITS_AT_ONCE_GPU
-        words, columns = (
-            tf.clip_by_value(max_logits // tf.maximum(1, num_tokens), 1, self.vocab_size),
-            tf.range(num_tokens),
-        )
+        num_tokens = tf.shape(inputs)[0]
+        max_logits = _LOGITS_AT_ONCE_GPU if tf.config.list_physical_devices("GPU") else _LOGITS_AT_ONCE
+        words = tf.clip_by_value(max_logits // tf.maximum(1, num_tokens), 1, self.vocab_size)
+        columns = tf.range(num_tokens)
 
         def add(start, true_logits, running_max, total):
             """Adds exponentials relative to the highest logit so far, so that they stay finite."""

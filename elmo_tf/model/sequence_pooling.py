@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
+from elmo_tf.model.operations import real_positions
 
 KINDS = ("max", "min", "mean", "attention")
 
@@ -42,8 +43,7 @@ class SequencePooling(keras.layers.Layer):
             self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], 1))
 
     def call(self, vectors, mask=None):
-        real = tf.ones(tf.shape(vectors)[:2], tf.bool) if mask is None else tf.cast(mask, tf.bool)
-        real, dtype = real[..., None], vectors.dtype
+        real, dtype = real_positions(vectors, mask)[..., None], vectors.dtype
         if dtype.size < tf.float32.size:
             vectors = tf.cast(vectors, tf.float32)
         masked, count = tf.where(real, vectors, 0), tf.reduce_sum(tf.cast(real, vectors.dtype), 1)

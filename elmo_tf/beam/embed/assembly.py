@@ -36,11 +36,7 @@ def write_matrix(folder: output_folder.Folder, shards: list[str], num_lines: int
 
 
 def write_hdf5(folder: output_folder.Folder, shards: list[str], output: str, info: dict[str, Any]) -> None:
-    """Writes an HDF5 file, from the paths of the shards, that appears at `output` when it is complete.
-
-    Raises:
-        WriteError: if the disk is full, or there is something at `output` by now.
-    """
+    """Writes an HDF5 file, from the paths of the shards, that appears at `output` when it is complete."""
     staged = folder.run_file("vectors.hdf5")
     try:
         # HDF5 itself prints an error for each object that it cannot write.

@@ -62,17 +62,13 @@ class Settings(NamedTuple):
     def load(self) -> embedder.Embedder:
         """Returns the loaded model.
 
-        Raises:
-            ReadError: if it cannot be loaded here. Not an `InputError`: the model was valid when the job began, so
-                finished shards are kept.
+        Raises `ReadError`, not `InputError`: the model was valid when the job began, so finished shards are kept.
         """
         if stores.is_local(self.model) and not (models.is_name(self.model) or os.path.exists(self.model)):
             raise stores.ReadError(f"cannot load the model {self.model}: {stores.UNSEEN}")
         try:
-            handler = ElmoModelHandler(
-                self.model, self.layers, self.batch_tokens, self.num_threads(), precision=self.precision
-            )
-            return handler.load_model()
+            settings = self.layers, self.batch_tokens, self.num_threads()
+            return ElmoModelHandler(self.model, *settings, precision=self.precision).load_model()
         except InputError as error:
             raise stores.ReadError(f"cannot load the model: {str(error).partition(': ')[2] or error}") from None
 

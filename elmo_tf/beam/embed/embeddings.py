@@ -80,9 +80,8 @@ class ElmoEmbeddings(EmbeddingsManager):
         """Returns the handler, which takes and returns whole elements."""
         return self._handler
 
-    def get_ptransform_for_processing(self, **kwargs: Any) -> beam.PTransform:
+    def get_ptransform_for_processing(self, **_: Any) -> beam.PTransform:
         """Returns what `MLTransform` applies."""
-        del kwargs
         transform = RunInference(self._handler)
         return transform.with_output_types(EmbeddableItem) if self._is_rag else transform
 

@@ -3,8 +3,6 @@
 import os
 from typing import Any
 
-import numpy as np
-
 from elmo_tf.beam import report
 from elmo_tf.beam.embed import numbering
 from elmo_tf.beam.embed.config import EmbedConfig
@@ -20,15 +18,16 @@ def describe(
 ) -> dict[str, Any]:
     """Returns the contents of `info.json`, given the bytes of each shard and the model's checksum."""
     text = settings.text
-    rows = np.stack([numbered.first_lines, numbered.lines, numbered.tokens], 1).tolist()
     shards = [
         {
             "name": record_folder.shard_name(number, len(sizes)),
-            **dict(zip(("first_line", "lines", "tokens"), rows[number], strict=True)),
-            "bytes": sizes[number],
+            "first_line": int(numbered.first_lines[number]),
+            "lines": int(numbered.lines[number]),
+            "tokens": int(numbered.tokens[number]),
+            "bytes": size,
         }
-        for number in sorted(sizes)
-        if sizes[number]
+        for number, size in sorted(sizes.items())
+        if size
     ]
     return {
         "format_version": vector_files.FORMAT_VERSION,

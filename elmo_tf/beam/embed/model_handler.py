@@ -87,13 +87,9 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         self._savedmodel = model_path or self._savedmodel
 
     def run_inference(
-        self,
-        batch: Sequence[embedder.Text],
-        model: embedder.Embedder,
-        inference_args: dict[str, Any] | None = None,
+        self, batch: Sequence[embedder.Text], model: embedder.Embedder, inference_args: dict[str, Any] | None = None
     ) -> Iterable[PredictionResult]:
         """Yields the result for each text, in the order of the texts."""
-        del inference_args
         yield from map(PredictionResult, batch, model.encode(batch, self._layers, self._pool))
 
 

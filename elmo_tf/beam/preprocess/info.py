@@ -17,10 +17,7 @@ _ROWS = ("", "folder", "sentences", "tokens", "unknown", "cut at 48 bytes", "lik
 
 
 def describe(
-    config: PreprocessConfig,
-    corpus: list[corpora.TextFile],
-    words: Counted,
-    irregular: Iterable[Mapping[str, int]],
+    config: PreprocessConfig, corpus: list[corpora.TextFile], words: Counted, irregular: Iterable[Mapping[str, int]]
 ) -> dict[str, Any]:
     """Returns the part of `info.json` that both splits share.
 

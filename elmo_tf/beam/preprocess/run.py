@@ -86,9 +86,8 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
         build(pipeline, config, output_spec, corpus, len(tasks), vocab.to_bytes() if vocab else None)
         with progress.show_progress(output_spec.folder, size, num_shards):
             runners.run(pipeline, output_spec.folder)
-        infos = {
-            split: json.loads(stores.read(folder.file(record_folder.INFO_FILE))) for split, folder in folders.items()
-        }
+        files = {split: folder.file(record_folder.INFO_FILE) for split, folder in folders.items()}
+        infos = {split: json.loads(stores.read(file)) for split, file in files.items()}
     _log.info("%s", info.summary(infos, config.folders.values(), time.monotonic() - start))
     return infos[sentences.TRAIN]
 

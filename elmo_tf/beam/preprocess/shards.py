@@ -150,11 +150,9 @@ def info_of_split(split: str, tasks: Iterable[TaskResult], shared: Mapping[str, 
     split_shards = [shard for task in tasks for shard in task.shards if shard.split == split]
     split_shards.sort(key=lambda shard: shard.number)
     described = [
-        {
-            "name": shard.name,
-            **{name: shard.counts[name] for name in ("sentences", "tokens", "bytes")},
-            "sha256": shard.sha256,
-        }
+        {"name": shard.name}
+        | {name: shard.counts[name] for name in ("sentences", "tokens", "bytes")}
+        | {"sha256": shard.sha256}
         for shard in split_shards
     ]
     totals = {name: sum(shard.counts[name] for shard in split_shards) for name in encoder.COUNTED}

@@ -127,10 +127,9 @@ class Gather(failures.TaskFn):
                     random = np.random.default_rng([self.output.settings.seed, bucket, index_of_split])
                     shuffled = [records[index] for index in random.permutation(len(records))]
                     opened[split, number].write(encoder.Encoded(shuffled, totals[None]))
-                    num_bytes, *amount = (
-                        int(totals[encoder.COUNTED.index(name)]) for name in ("bytes", "sentences", "tokens")
-                    )
-                    progress.add(num_bytes // 2, *amount)  # roughly those of the text
+                    counted = dict(zip(encoder.COUNTED, totals.tolist(), strict=True))
+                    # Half the bytes: roughly those of the text.
+                    progress.add(counted["bytes"] // 2, counted["sentences"], counted["tokens"])
         progress.write()
         yield number, shards.written(opened.values(), {})
 

@@ -14,18 +14,7 @@ from elmo_tf.model.operations import FORGET_BIAS, Clips, clip, matmul, next_cell
 
 
 def run(clips: Clips, dtype: str, inputs: tf.Tensor, cell: tf.Tensor, recurrent: tf.Tensor, *weights: tf.Tensor) -> Any:
-    """Returns what a call of `LSTMP` does.
-
-    Args:
-        clips: of the LSTM.
-        dtype: of the matrix products.
-        inputs: float32 `(batch, time, input_dim)`.
-        cell: float32 `(batch, units)`.
-        recurrent: float32 `(batch, projection_dim)`.
-        weights: kernel, float32 `(input_dim + projection_dim, 4 * units)`; bias, float32 `(4 * units,)`; projection
-            kernel, float32 `(units, projection_dim)`, if there is a projection.
-    """
-
+    """Returns what a call of `LSTMP` does, for its arguments and its weights."""
     transposed = tf.transpose(inputs, (1, 2, 0)), tf.transpose(cell), tf.transpose(recurrent)
     outputs, cell, recurrent = _differentiable(clips, dtype, *transposed, *weights)
     return tf.transpose(outputs, (2, 0, 1)), (tf.transpose(cell), tf.transpose(recurrent))
@@ -59,11 +48,9 @@ def _forward(clips, dtype, inputs, first_cell, first_recurrent, kernel, bias, pr
 
     gates, outputs = (tf.TensorArray(tf.float32, num_steps, clear_after_read=False) for _ in range(2))
     cells = tf.TensorArray(tf.float32, num_steps + 1, clear_after_read=False).write(0, first_cell)
+    start = 0, first_cell, first_recurrent, gates, cells, outputs
     _, cell, recurrent, gates, cells, outputs = tf.while_loop(
-        lambda time, *_: time < num_steps,
-        advance,
-        (0, first_cell, first_recurrent, gates, cells, outputs),
-        maximum_iterations=num_steps,
+        lambda time, *_: time < num_steps, advance, start, maximum_iterations=num_steps
     )
     outputs = outputs.stack()
 
@@ -119,11 +106,9 @@ def _backward(clips, dtype, gates, cells, outputs, upstream, kernel, projection_
 
     of_products = tf.float32 if projection_kernel is None else dtype
     arrays = [tf.TensorArray(kind, num_steps) for kind in (tf.float32, dtype, dtype, of_products)]
+    start = num_steps, d_cell, d_recurrent, *arrays
     _, d_cell, d_recurrent, *arrays = tf.while_loop(
-        lambda time, *_: time > 0,
-        step_back,
-        (num_steps, d_cell, d_recurrent, *arrays),
-        maximum_iterations=num_steps,
+        lambda time, *_: time > 0, step_back, start, maximum_iterations=num_steps
     )
     d_gate_inputs, d_gates, hidden, d_products = (array.stack() for array in arrays)
     return d_gate_inputs, d_gates, d_cell, d_recurrent, hidden, d_products
