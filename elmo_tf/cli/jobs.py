@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from elmo_tf import embedder, sources
 from elmo_tf.beam import runners
@@ -19,15 +19,12 @@ _EPILOG = "Beam's own options work too: --direct_num_workers=N --direct_running_
 
 
 def run(name: str, argv: Sequence[str], load_tensorflow: Callable[[], None] | None = None) -> dict[str, Any]:
-    """Runs a job and returns its report.
+    """Runs a job, given the options of its command and of Beam, and returns its report.
 
-    Args:
-        name: of the command.
-        argv: options of the command and of Beam.
-        load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
+    `load_tensorflow` is called before the pipeline runs if this process will use TensorFlow.
     """
-    arguments = parsed(name, argv)
-    return _JOBS[name].run(_JOBS[name].config(**arguments), load_tensorflow)
+    _, config, job = _JOBS[name]
+    return job(config(**parsed(name, argv)), load_tensorflow)
 
 
 def parsed(name: str, argv: Sequence[str]) -> dict[str, Any]:
@@ -55,12 +52,12 @@ def _parser(name: str) -> argparse.ArgumentParser:
     # An option that is not given has the default of the configuration.
     parser = argparse.ArgumentParser(
         prog=f"elmo-tf {name}",
-        description=_JOBS[name].about,
         epilog=_EPILOG,
         allow_abbrev=False,  # otherwise it would read `--run` as Beam's `--runner`
         argument_default=argparse.SUPPRESS,
     )
-    _JOBS[name].add_options(parser)
+    add_options, _, _ = _JOBS[name]
+    add_options(parser)
     return parser
 
 
@@ -80,6 +77,7 @@ def _add_text_options(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Turns text into records, with Apache Beam."
     add = parser.add_argument
     _add_text_options(parser, "whitespace")
     add("--output", required=True, metavar="DIR", help="folder to create")
@@ -96,6 +94,7 @@ def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_embed_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Turns text into vectors, with Apache Beam."
     add = parser.add_argument
     help_text = (
         "an exported model (a version's folder or the model's, newest version), local or remote, a folder of published "
@@ -134,16 +133,8 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
     add("--processes-per-machine", type=int, metavar="N", help=help_text)
 
 
-class _Job(NamedTuple):
-    about: str
-    add_options: Callable[[argparse.ArgumentParser], None]
-    config: Callable[..., Any]
-    run: Callable[..., dict[str, Any]]
-
-
-_JOBS = {
-    "preprocess": _Job(
-        "Turns text into records, with Apache Beam.", _add_preprocess_options, PreprocessConfig, preprocess
-    ),
-    "embed": _Job("Turns text into vectors, with Apache Beam.", _add_embed_options, EmbedConfig, embed),
+# Of each command: its options, its configuration, and the job.
+_JOBS: dict[str, tuple[Callable, Callable, Callable]] = {
+    "preprocess": (_add_preprocess_options, PreprocessConfig, preprocess),
+    "embed": (_add_embed_options, EmbedConfig, embed),
 }
