@@ -47,12 +47,7 @@ class Line(NamedTuple):
 
 
 class OddLines:
-    """Collects the irregular lines of a file and logs them as one warning.
-
-    Args:
-        path: the file.
-        strict: whether an odd line is an error.
-    """
+    """Collects the irregular lines of a file and logs them as one warning; if `strict`, they are errors."""
 
     def __init__(self, path: str | os.PathLike, strict: bool = False):
         self._path, self._strict = str(path), strict

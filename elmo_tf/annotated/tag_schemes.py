@@ -75,22 +75,16 @@ def to_bioul(tags: Sequence[str]) -> list[str]:
     return bioul
 
 
-class Allowed(NamedTuple):
-    """Which tags may begin a sentence, follow each other and end it: bool `(tags,)`, `(tags, tags)`, `(tags,)`."""
+def allowed(tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns which tags, of IOB2 or BIOUL, may begin a sentence, follow each other (from, to) and end it.
 
-    begin: np.ndarray
-    steps: np.ndarray  # from, to
-    end: np.ndarray
-
-
-def allowed(tags: Sequence[str]) -> Allowed:
-    """Returns the allowed transitions between these tags, of IOB2 or BIOUL."""
+    Arrays of bool: `(tags,)`, `(tags, tags)` and `(tags,)`.
+    """
     bioul = is_bioul(tags)
-    return Allowed(
-        np.array([_may_follow("O", tag, bioul) for tag in tags]),
-        np.array([[_may_follow(before, tag, bioul) for tag in tags] for before in tags]),
-        np.array([_may_follow(tag, "O", bioul) for tag in tags]),
-    )
+    begin = [_may_follow("O", tag, bioul) for tag in tags]
+    steps = [[_may_follow(before, tag, bioul) for tag in tags] for before in tags]
+    end = [_may_follow(tag, "O", bioul) for tag in tags]
+    return np.array(begin), np.array(steps), np.array(end)
 
 
 def _may_follow(before: str, tag: str, bioul: bool) -> bool:

@@ -45,13 +45,10 @@ LM1B = Source(
 
 
 def fetch(output: str | os.PathLike, source: Source = LM1B, archive: str | os.PathLike | None = None) -> None:
-    """Makes the folder `output` with the source's folders.
+    """Makes the new folder `output` with the source's folders.
 
-    Args:
-        output: a new folder.
-        source: the archive.
-        archive: a downloaded copy to unpack, which stays where it is; None: download it to `OUTPUT.download`, which is
-            deleted at the end.
+    `archive` is a downloaded copy to unpack, which stays where it is; None: download it to `OUTPUT.download`, which is
+    deleted at the end.
     """
     output = pathlib.Path(output)
     staging.check_absent(output)

@@ -99,7 +99,6 @@ def read_blocks(
     """Yields the text of a slice, about `BLOCK_BYTES` at a time, in whole lines or, if asked for, `paragraphs`.
 
     Args:
-        text_slice: the slice.
         paragraphs: whether blank lines separate paragraphs of several lines.
         is_whitespace_tokenized: whether only white space separates tokens. If so, a line without white space is a
             single token, and only its beginning is kept if it is too long for a block; if not, it is cut between

@@ -30,10 +30,8 @@ def varint(value: int) -> bytes:
 def encode_example(token_ids: bytes, char_ids: bytes, char_lengths: bytes) -> bytes:
     """Returns a sentence of n words as a serialized `tf.train.Example`.
 
-    Args:
-        token_ids: the n + 2 ids, `<S>` and `</S>` included, as `varint`s end to end.
-        char_ids: the words' bytes, end to end.
-        char_lengths: a uint8 per word.
+    `token_ids` are n + 2 `varint`s, `<S>` and `</S>` included; `char_ids` the words' bytes; `char_lengths` a uint8 per
+    word.
     """
     features = (
         _feature(b"char_ids", _BYTES_KIND, char_ids),

@@ -86,10 +86,9 @@ def put_rows(target: np.ndarray, indices: np.ndarray, rows: np.ndarray) -> None:
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Finds the distinct rows of a contiguous uint16 `(n, width)` array, in the order in which they first occur.
+    """Returns the distinct rows of a contiguous uint16 `(n, width)` array, in the order in which they first occur.
 
-    Returns:
-        the distinct rows uint16 `(distinct, width)`, and the index of each row among them, int32 `(n,)`.
+    Also returns the index of each row among them, int32 `(n,)`.
     """
     index_of: dict[bytes, int] = {}
     indices = [index_of.setdefault(row, len(index_of)) for row in rows.view(_row_type(rows.shape[1])).ravel().tolist()]

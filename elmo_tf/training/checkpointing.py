@@ -65,9 +65,8 @@ class Checkpointing:
     def save(self, evaluations: Sequence[HeldoutLine], must_succeed: bool) -> None:
         """Saves a checkpoint in the background, once the previous one is written.
 
-        Args:
-            evaluations: all evaluations of the workdir so far.
-            must_succeed: whether to wait until it is written, and to raise `OSError` instead of a warning if it cannot.
+        If it `must_succeed`, waits until it is written; a failure is then an `OSError`, otherwise a warning.
+        `evaluations` are all of the workdir so far.
         """
         started_at = time.monotonic()
         self.write(self.state.saved(), evaluations, must_succeed)

@@ -104,7 +104,6 @@ def distribute(strategy: tf.distribute.Strategy, values: Structure, rows: int, f
     """Splits arrays by rows, a piece for each replica of this process, in the order of the replicas.
 
     Args:
-        strategy: the replicas.
         values: a window, or arrays, with at least the rows of this process.
         rows: of each replica.
         first: index of the arrays' first row among the rows of all replicas.

@@ -175,10 +175,6 @@ def evaluate(
     unroll_steps: int = 20,
     strategy: tf.distribute.Strategy | None = None,
 ) -> Evaluation:
-    """Evaluates `bilm` on all of `records`; arguments as for `Evaluator` and `Evaluator.parts`.
-
-    Raises:
-        InputError: if the memory is not sufficient.
-    """
+    """Evaluates `bilm` on all of `records`; arguments as for `Evaluator` and `Evaluator.parts`."""
     with memory_explained("batch_size", "set fewer streams"):
         return Evaluator(bilm, strategy).parts(records, [None], batch_size, unroll_steps)[0]

@@ -50,13 +50,9 @@ def finetune(
 
     Returns:
         the workdir, with a checkpoint of the last step.
-
-    Raises:
-        InputError: as `train`.
     """
     if models.is_name(source) and not is_workdir(source):
-        problem = f"a model's name; make a workdir of it: elmo-tf import {source} --workdir DIR"
-        raise InputError(str(source), problem)
+        raise InputError(str(source), f"a model's name; make a workdir of it: elmo-tf import {source} --workdir DIR")
     opened = open_workdir(source)
     if pathlib.Path(source).resolve() == pathlib.Path(workdir).resolve():
         raise InputError(str(workdir), "this is the folder of the source; give a new workdir")

@@ -70,9 +70,8 @@ class Monitor:
     def flush(self, sync: bool = False) -> None:
         """Reads the pending results from the device and writes them, with `sync` down to the disk."""
         if self._pending:
-            values = values_of(self._pending)
+            values = checked_values(self._pending, self._step)
             self._pending.clear()
-            check_finite(values, self._step)
             self._perplexity = float(np.exp(values[:, :2].mean()))
             self._write(values)
             if self._step == self.last_step:
@@ -151,18 +150,9 @@ class Monitor:
         return f"{done}  {left} left  perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {epoch}"
 
 
-def values_of(results: list[StepResult]) -> np.ndarray:
-    """Reads results from the device: float64 `(steps, 3)`."""
-    return np.array([[float(value) for value in result] for result in results])
-
-
-def check_finite(values: np.ndarray, last_step: int) -> None:
-    """Raises `InputError` if a value of the steps up to `last_step` is not finite.
-
-    Args:
-        values: `(steps, 3)`, forward loss, backward loss and gradient norm of each.
-        last_step: the number of the last of these steps.
-    """
+def checked_values(results: list[StepResult], last_step: int) -> np.ndarray:
+    """Reads the results of the steps up to `last_step`, float64 `(steps, 3)`; `InputError` if one is not finite."""
+    values = np.array([[float(value) for value in result] for result in results])
     bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if bad.size:
         forward, backward, norm = values[bad[0]].tolist()
@@ -172,3 +162,4 @@ def check_finite(values: np.ndarray, last_step: int) -> None:
             f"loss {backward}, gradient norm {norm}; run again with a smaller rate: that resumes from the last "
             "checkpoint, if there is one",
         )
+    return values

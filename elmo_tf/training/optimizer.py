@@ -20,10 +20,8 @@ class Optimizer(tf.Module):
     Args:
         variables: what to train, `tf.Variable`s; create the optimizer in the same `strategy.scope()`.
         config: the recipe.
-        slots: initial value of each kind of optimizer state, by name.
-
-    Attributes:
-        slots: the optimizer's state by name: a list of `tf.Variable`s like `variables`.
+        slots: initial value of each kind of optimizer state, by name. The attribute `slots` has a list of
+            `tf.Variable`s like `variables` for each.
     """
 
     def __init__(self, variables: list[tf.Variable], config: TrainConfig, slots: dict[str, float]):

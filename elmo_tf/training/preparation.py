@@ -25,18 +25,7 @@ _log = logging.getLogger("elmo_tf")
 def opened_workdir(
     config: Config, workdir: str | os.PathLike, records: Records, heldout: Records | None
 ) -> Iterator[Workdir]:
-    """Yields the workdir, made unless it exists, and locked during the block.
-
-    Raises:
-        InputError: if it is in use, is another folder, or does not fit the configuration or the texts.
-    """
-    _prepare(config, workdir, records, heldout)
-    with lock.locked(workdir):
-        yield open_workdir(workdir)
-
-
-def _prepare(config: Config, workdir: str | os.PathLike, records: Records, heldout: Records | None) -> None:
-    """Makes the workdir, unless it exists; raises `InputError` if something does not fit."""
+    """Yields the workdir, made unless it exists, and locked during the block."""
     if is_workdir(workdir):
         existing = open_workdir(workdir)
         check_same_model(existing.config, config)
@@ -44,13 +33,17 @@ def _prepare(config: Config, workdir: str | os.PathLike, records: Records, heldo
         if stored != optimizer and checkpoints.latest(existing) is not None:
             raise InputError("train.optimizer", f"{stored}, as in the workdir's checkpoints", optimizer)
         existing.check_records(records, heldout)
-        return
-    if pathlib.Path(workdir).is_dir() and any(pathlib.Path(workdir).iterdir()):
-        raise InputError(str(workdir), "this folder has other files in it; give a workdir, or a new or empty folder")
-    Workdir(pathlib.Path(workdir), config, records.vocabulary).check_records(records, heldout)
-    folder.check_memory(config, len(records.vocabulary))
-    with new_workdir(workdir, devices.with_precision(config), records.vocabulary, records.info.tokenizer):
-        pass
+    else:
+        path = pathlib.Path(workdir)
+        if path.is_dir() and any(path.iterdir()):
+            problem = "this folder has other files in it; give a workdir, or a new or empty folder"
+            raise InputError(str(workdir), problem)
+        Workdir(path, config, records.vocabulary).check_records(records, heldout)
+        folder.check_memory(config, len(records.vocabulary))
+        with new_workdir(workdir, devices.with_precision(config), records.vocabulary, records.info.tokenizer):
+            pass
+    with lock.locked(workdir):
+        yield open_workdir(workdir)
 
 
 def check_patience(config: Config, heldout: object | None) -> None:

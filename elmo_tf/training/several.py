@@ -20,7 +20,7 @@ from elmo_tf.training.checkpointing import Checkpointing
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.heldout import HeldoutEvaluation, Part
 from elmo_tf.training.loop import Run
-from elmo_tf.training.monitor import Monitor, check_finite, values_of
+from elmo_tf.training.monitor import Monitor, checked_values
 from elmo_tf.training.signals import Stopped
 from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import StepResult
@@ -178,9 +178,8 @@ class QuietMonitor(Monitor):
 
     def flush(self, sync: bool = False) -> None:
         if self._pending:
-            values = values_of(self._pending)
+            checked_values(self._pending, self._step)
             self._pending.clear()
-            check_finite(values, self._step)
 
 
 def check_same(workers: Workers, **arguments: Records | Config | int | None) -> None:

@@ -96,15 +96,8 @@ def resumed(progress: Progress, stored_config: TrainConfig, state: TrainState) -
 
     If the checkpoint has another number of streams, they start from zero states at the next sentence of the epoch; the
     unread rest of the sentences in progress is skipped. If a step now has another number of tokens, epochs before and
-    after the checkpoint are counted separately.
-
-    Args:
-        progress: of the checkpoint.
-        stored_config: the recipe of the run that wrote the checkpoint.
-        state: of this run, before its first step.
-
-    Raises:
-        InputError: if the checkpoint belongs to another training.
+    after the checkpoint are counted separately. `stored_config` is the recipe of the run that wrote the checkpoint,
+    `state` that of this run before its first step.
     """
     if progress.data_id not in (None, state.data_id):
         raise InputError(

@@ -61,11 +61,7 @@ def _description(tag: str) -> str:
 
 
 class Board:
-    """Writes TensorBoard's files; if that fails, it warns once and training continues.
-
-    Args:
-        run: the folder of a run, made if it does not exist; TensorBoard names the run by its path.
-    """
+    """Writes TensorBoard's files in the folder `run`; if that fails, it warns once and training continues."""
 
     def __init__(self, run: str | os.PathLike):
         self._run = pathlib.Path(run)

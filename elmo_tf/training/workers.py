@@ -149,11 +149,7 @@ def _index_and_addresses(resolver: tf.distribute.cluster_resolver.ClusterResolve
 class Workers:
     """The processes of a `MultiWorkerMirroredStrategy`, all of which must call the methods at the same step.
 
-    Args:
-        strategy: the devices to train on.
-
-    Attributes:
-        is_chief: whether this process writes the files and the log.
+    The first of them, the chief, writes the files and the log.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy):

@@ -27,12 +27,11 @@ def test_schemes_are_converted():
 @pytest.mark.parametrize("scheme", TAGS)
 def test_the_allowed_sequences_are_those_that_spans_can_have(scheme):
     tags = TAGS[scheme]
-    allowed, bioul = tag_schemes.allowed(tags), scheme != "IOB2"
+    (begin, steps, end), bioul = tag_schemes.allowed(tags), scheme != "IOB2"
     for path in itertools.product(range(len(tags)), repeat=3):
         named = [tags[number] for number in path]
         again = tag_schemes.spans_to_iob2(tag_schemes.spans(tag_schemes.as_iob2(named)), 3)
         again = tag_schemes.to_bioul(again) if bioul else again
         again = [tag.translate(str.maketrans("LU", "ES")) for tag in again] if scheme == "BIOES" else again
-        fits = allowed.begin[path[0]] and allowed.end[path[-1]]
-        fits = fits and all(allowed.steps[pair] for pair in itertools.pairwise(path))
+        fits = begin[path[0]] and end[path[-1]] and all(steps[pair] for pair in itertools.pairwise(path))
         assert fits == (again == named) == (tag_schemes.misplaced(named, bioul) is None), named

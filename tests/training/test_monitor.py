@@ -183,9 +183,9 @@ def test_a_perplexity_that_is_not_a_number_is_read_and_worse_than_any_other(tmp_
 def test_a_loss_that_is_not_finite_is_reported_with_its_step_and_no_checkpoint_is_promised():
     values = np.array([[1, 1, 1], [2, np.nan, 3], [np.inf, 1, 1]])
     with pytest.raises(InputError) as caught:
-        monitor.check_finite(values, 9)
+        monitor.checked_values(values, 9)
     assert str(caught.value) == (
         "train.learning_rate: training diverged at step 8: forward loss 2.0, backward loss nan, gradient norm 3.0; "
         "run again with a smaller rate: that resumes from the last checkpoint, if there is one"
     )
-    monitor.check_finite(values[:1], 7)
+    assert monitor.checked_values(values[:1], 7).tolist() == [[1, 1, 1]]
