@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CountWords", "ElmoEmbeddings", "ElmoModelHandler", "ReadSentences", "WriteRecords"]
 
-_MODULES = dict.fromkeys(("CountWords", "ReadSentences", "WriteRecords"), "elmo_tf.beam.transforms") | {
+_MODULES = {
+    "CountWords": "elmo_tf.beam.transforms",
     "ElmoEmbeddings": "elmo_tf.beam.embed.embeddings",
     "ElmoModelHandler": "elmo_tf.beam.embed.model_handler",
+    "ReadSentences": "elmo_tf.beam.transforms",
+    "WriteRecords": "elmo_tf.beam.transforms",
 }
 
 if not TYPE_CHECKING:

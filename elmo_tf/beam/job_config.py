@@ -20,7 +20,11 @@ _HINT = "run the same command again"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JobConfig:
-    """What text a job reads, and how it runs. Paths become `str`, and several inputs a tuple."""
+    """What text a job reads, and how it runs. Paths become `str`, and several inputs a tuple.
+
+    Raises:
+        InputError: naming the field, if a value cannot be used.
+    """
 
     input: Path | Sequence[Path]  # files, folders, globs; see pipelines/README.md
     output: Path

@@ -72,8 +72,12 @@ def text_file(path: str) -> str:
 
 def add_checkpoint_argument(parser: argparse.ArgumentParser) -> None:
     """Adds `--checkpoint`, which of a workdir's checkpoints to use."""
-    help_text = "latest (default), best (by held-out perplexity while training) or a step"
-    parser.add_argument("--checkpoint", default="latest", metavar="WHICH", help=help_text)
+    parser.add_argument(
+        "--checkpoint",
+        default="latest",
+        metavar="WHICH",
+        help="latest (default), best (by held-out perplexity while training) or a step",
+    )
 
 
 def index_or_name(text: str) -> int | str:

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from elmo_tf import embedder, sources
 from elmo_tf.beam import runners
@@ -19,12 +19,18 @@ _EPILOG = "Beam's own options work too: --direct_num_workers=N --direct_running_
 
 
 def run(name: str, argv: Sequence[str], load_tensorflow: Callable[[], None] | None = None) -> dict[str, Any]:
-    """Runs a job, given the options of its command and of Beam, and returns its report.
+    """Runs a job and returns its report.
 
-    `load_tensorflow` is called before the pipeline runs if this process will use TensorFlow.
+    Args:
+        name: of the command.
+        argv: options of the command and of Beam.
+        load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
+
+    Raises:
+        InputError, OSError: as the job does.
     """
-    _, config, job = _JOBS[name]
-    return job(config(**parsed(name, argv)), load_tensorflow)
+    arguments = parsed(name, argv)
+    return _JOBS[name].run(_JOBS[name].config(**arguments), load_tensorflow)
 
 
 def parsed(name: str, argv: Sequence[str]) -> dict[str, Any]:
@@ -52,32 +58,40 @@ def _parser(name: str) -> argparse.ArgumentParser:
     # An option that is not given has the default of the configuration.
     parser = argparse.ArgumentParser(
         prog=f"elmo-tf {name}",
+        description=_JOBS[name].about,
         epilog=_EPILOG,
         allow_abbrev=False,  # otherwise it would read `--run` as Beam's `--runner`
         argument_default=argparse.SUPPRESS,
     )
-    add_options, _, _ = _JOBS[name]
-    add_options(parser)
+    _JOBS[name].add_options(parser)
     return parser
 
 
 def _add_text_options(parser: argparse.ArgumentParser, default: str) -> None:
     add = parser.add_argument
-    help_text = (
-        "UTF-8 text, plain or .gz, .bz2, .xz, .zst: files, folders, globs; with the tokenizer characters also FASTA"
+    add(
+        "--input",
+        action="extend",
+        nargs="+",
+        required=True,
+        metavar="GLOB",
+        help="UTF-8 text, plain or .gz, .bz2, .xz, .zst: files, folders, globs; with the tokenizer characters also "
+        "FASTA",
     )
-    add("--input", action="extend", nargs="+", required=True, metavar="GLOB", help=help_text)
-    help_text = (
-        "whitespace: the text is already tokenized; penn: English sentences, split by the Penn Treebank's rules; "
-        f"unicode: raw text; characters: each character is a token (default: {default})"
+    add(
+        "--tokenizer",
+        choices=tokenizers.TOKENIZERS,
+        help="whitespace: the text is already tokenized; penn: English sentences, split by the Penn Treebank's rules; "
+        f"unicode: raw text; characters: each character is a token (default: {default})",
     )
-    add("--tokenizer", choices=tokenizers.TOKENIZERS, help=help_text)
-    help_text = "what a line of raw text is: a sentence, a paragraph, or part (default): paragraphs end at blank lines"
-    add("--line", choices=sentences.LINES, help=help_text)
+    add(
+        "--line",
+        choices=sentences.LINES,
+        help="what a line of raw text is: a sentence, a paragraph, or part (default): paragraphs end at blank lines",
+    )
 
 
 def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Turns text into records, with Apache Beam."
     add = parser.add_argument
     _add_text_options(parser, "whitespace")
     add("--output", required=True, metavar="DIR", help="folder to create")
@@ -88,53 +102,77 @@ def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
     add("--shuffle", action="store_true", help="shuffle all sentences on disk; needs twice the disk space")
     add("--seed", type=int, metavar="N", help="seed of the shuffle and the held-out split (default: 0)")
     add("--heldout", metavar="DIR", help="folder for held-out sentences, which are left out of --output")
-    default = preprocess_config.HELDOUT_FRACTION
-    help_text = f"share of the distinct sentences to hold out, between 0 and 1 (default: {default})"
-    add("--heldout-fraction", type=float, metavar="F", help=help_text)
+    share = (
+        f"share of the distinct sentences to hold out, between 0 and 1 (default: {preprocess_config.HELDOUT_FRACTION})"
+    )
+    add("--heldout-fraction", type=float, metavar="F", help=share)
 
 
 def _add_embed_options(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Turns text into vectors, with Apache Beam."
     add = parser.add_argument
-    help_text = (
+    about = (
         "an exported model (a version's folder or the model's, newest version), local or remote, a folder of published "
         "files, or the name of a published model (`elmo-tf models`)"
     )
-    add("--model", required=True, metavar="SOURCE", help=help_text)
+    add("--model", required=True, metavar="SOURCE", help=about)
     _add_text_options(parser, "the model's own")
     add("--output", required=True, metavar="PATH", help="HDF5 file to create; with other formats, a folder")
-    help_text = (
-        "hdf5 (default), in the layout of bilm-tf and AllenNLP; tfrecord; or, with --pool, npy: a matrix "
-        "(vectors.npy), the identifiers of its rows (ids.txt) and their sentences (sentences.txt)"
+    add(
+        "--format",
+        choices=embed_config.FORMATS,
+        help="hdf5 (default), in the layout of bilm-tf and AllenNLP; tfrecord; or, with --pool, npy: a matrix "
+        "(vectors.npy), the identifiers of its rows (ids.txt) and their sentences (sentences.txt)",
     )
-    add("--format", choices=embed_config.FORMATS, help=help_text)
-    help_text = (
-        "all (default), top, the average or sum of all layers, mix (the ELMo vector with the model's own weights), or "
-        "a layer's number, 0 being the token layer"
+    add(
+        "--layers",
+        type=index_or_name,
+        metavar="WHICH",
+        help="all (default), top, the average or sum of all layers, mix (the ELMo vector with the model's own "
+        "weights), or a layer's number, 0 being the token layer",
     )
-    add("--layers", type=index_or_name, metavar="WHICH", help=help_text)
     add("--pool", choices=embedder.POOLS, help="one vector per line, over its tokens (default: one per token)")
-    help_text = (
-        "lines have tab-separated columns: column N (1 if it is not given) is the identifier, the others the text"
+    add(
+        "--id-column",
+        nargs="?",
+        const=1,
+        type=int,
+        metavar="N",
+        help="lines have columns separated by tabs: column N (1 if it is not given) is the identifier, the others are "
+        "the text",
     )
-    add("--id-column", nargs="?", const=1, type=int, metavar="N", help=help_text)
     add("--dtype", choices=embed_config.DTYPES, help="type of the values (default: float32)")
-    help_text = (
-        "number format of the matrix products (default: float32); bfloat16 needs published files or a name, and is "
-        "faster for large models on CPUs with AMX"
+    add(
+        "--precision",
+        choices=sources.PRECISIONS,
+        help="number format of the matrix products (default: float32); bfloat16 needs published files or a name, and "
+        "is faster for large models on CPUs with AMX",
     )
-    add("--precision", choices=sources.PRECISIONS, help=help_text)
-    help_text = f"tokens per batch of sentences of similar length (default: {embedder.BATCH_TOKENS})"
-    add("--batch-tokens", type=int, metavar="N", help=help_text)
+    add(
+        "--batch-tokens",
+        type=int,
+        metavar="N",
+        help=f"tokens per batch of sentences of similar length (default: {embedder.BATCH_TOKENS})",
+    )
     add("--shards", type=int, metavar="N", help="TFRecord files to write (default: one per 256 MB of vectors)")
-    help_text = (
-        "worker processes per machine, each with its share of the cores (default: as many as Beam's options start)"
+    add(
+        "--processes-per-machine",
+        type=int,
+        metavar="N",
+        help="worker processes that share a machine; each computes with its share of the cores (default: as many as "
+        "Beam's options start there)",
     )
-    add("--processes-per-machine", type=int, metavar="N", help=help_text)
 
 
-# Of each command: its options, its configuration, and the job.
-_JOBS: dict[str, tuple[Callable, Callable, Callable]] = {
-    "preprocess": (_add_preprocess_options, PreprocessConfig, preprocess),
-    "embed": (_add_embed_options, EmbedConfig, embed),
+class _Job(NamedTuple):
+    about: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    config: Callable[..., Any]
+    run: Callable[..., dict[str, Any]]
+
+
+_JOBS = {
+    "preprocess": _Job(
+        "Turns text into records, with Apache Beam.", _add_preprocess_options, PreprocessConfig, preprocess
+    ),
+    "embed": _Job("Turns text into vectors, with Apache Beam.", _add_embed_options, EmbedConfig, embed),
 }

@@ -20,8 +20,10 @@ def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
 
     Args:
         on_gpu: whether a GPU is used at all.
-        gpus: the numbers of the GPUs to use, separated by commas; None: all. `InputError` unless they are different
-            numbers of GPUs.
+        gpus: the numbers of the GPUs to use, separated by commas; None: all.
+
+    Raises:
+        InputError: if a number in `gpus` is repeated or not that of a GPU.
     """
     # Inherited by worker processes. TensorFlow would otherwise reserve the memory of every visible GPU.
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")

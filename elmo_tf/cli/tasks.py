@@ -78,13 +78,14 @@ def _add_reading(parser: argparse.ArgumentParser, task: str) -> None:
         about = (
             "an index from 0, from the right if negative, or a name in the first line (default: detected from the file)"
         )
-        for name in ("token", "tag"):
-            add(f"--{name}-column", type=index_or_name, metavar="N", help=f"the column of {name}s: {about}")
+        add("--token-column", type=index_or_name, metavar="N", help=f"the column of tokens: {about}")
+        add("--tag-column", type=index_or_name, metavar="N", help=f"the column of tags: {about}")
     if task in ("ner", "sentiment", "entailment"):
         help_text = "names of labels that files have as numbers from 0: a,b,c, or a file with one per line"
         add("--labels", metavar="NAMES", help=help_text)
-    help_text = "refuse odd lines (default: leave them out, with a warning)"
-    add("--strict", action="store_true", default=None, help=help_text)
+    add(
+        "--strict", action="store_true", default=None, help="refuse odd lines (default: leave them out, with a warning)"
+    )
 
 
 def _reading(arguments: argparse.Namespace) -> dict[str, Any]:

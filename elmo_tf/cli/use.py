@@ -27,11 +27,15 @@ _log = logging.getLogger("elmo_tf")
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
-    help_text = (
+    neighbors = add_command(
+        commands,
+        "neighbors",
+        _neighbors,
         "print the uses in a text that are nearest to a word in a sentence, by the cosine of their vectors after "
-        "subtracting the mean of the text's vectors"
+        "subtracting the mean of the text's vectors",
+        needs_tensorflow=False,
     )
-    add = add_command(commands, "neighbors", _neighbors, help_text, needs_tensorflow=False).add_argument
+    add = neighbors.add_argument
     add("--model", default="english", metavar="SOURCE", help=f"{SAVEDMODEL}; default: english")
     add("--input", required=True, type=text_file, metavar="FILE", help=_TEXT)
     add("--word", required=True, metavar="W", help="the word, a token of --sentence")
@@ -65,11 +69,14 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     fill.add_argument("--word", metavar="W", help="find substitutes for this word of the sentence")
     fill.add_argument("--top", type=positive, default=10, metavar="N", help="words to print (default: 10)")
 
-    help_text = (
+    verify = add_command(
+        commands,
+        "verify",
+        _verify,
         "verify an exported model: its files by their SHA-256, and its vectors of a few sentences in a fresh process; "
-        "for a model's name, its weights by their SHA-256"
+        "for a model's name, its weights by their SHA-256",
+        needs_tensorflow=False,
     )
-    verify = add_command(commands, "verify", _verify, help_text, needs_tensorflow=False)
     verify.add_argument("--model", required=True, metavar="SOURCE", help=SAVEDMODEL)
 
 
@@ -114,11 +121,15 @@ def _neighbors(arguments: argparse.Namespace) -> None:
     words = {}
     if arguments.glove is not None:
         words = {"words": neighbors.nearest_words(arguments.glove, arguments.word, arguments.count)}
-    model, options = (
+    uses = neighbors.search(
         _embedder(arguments.model, arguments.input),
-        (arguments.layers, arguments.count, arguments.same_word),
+        arguments.input,
+        sentence,
+        word,
+        arguments.layers,
+        arguments.count,
+        arguments.same_word,
     )
-    uses = neighbors.search(model, arguments.input, sentence, word, *options)
     if arguments.json:
         print(json.dumps(words | {"uses": [use._asdict() for use in uses]}, ensure_ascii=False))
         return

@@ -73,6 +73,9 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
     A pattern is a file, a folder (every file in it, at any depth), or a glob (`*`, `?`, `[..]`, `**` for any depth).
     Hidden files and folders match only where the pattern contains the dot that begins their names. A local file with
     several paths, by links of any kind, is read once; the log says how many paths were skipped.
+
+    Raises:
+        InputError: if a pattern matches no file, or a file cannot be read.
     """
     same: dict[Hashable, set[TextFile]] = collections.defaultdict(set)
     skipped: set[str] = set()

@@ -45,10 +45,16 @@ LM1B = Source(
 
 
 def fetch(output: str | os.PathLike, source: Source = LM1B, archive: str | os.PathLike | None = None) -> None:
-    """Makes the new folder `output` with the source's folders.
+    """Makes the folder `output` with the source's folders.
 
-    `archive` is a downloaded copy to unpack, which stays where it is; None: download it to `OUTPUT.download`, which is
-    deleted at the end.
+    Args:
+        output: a new folder.
+        source: the archive.
+        archive: a downloaded copy to unpack, which stays where it is; None: download it to `OUTPUT.download`, which is
+            deleted at the end.
+
+    Raises:
+        InputError: if the archive is not available or is another file, or `output` exists or cannot be written.
     """
     output = pathlib.Path(output)
     staging.check_absent(output)

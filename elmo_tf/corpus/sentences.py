@@ -82,7 +82,9 @@ class Reader:
     def __init__(self, settings: Settings, numbered: bool = False):
         self._settings = settings
         self._numbered = numbered and settings.line == SENTENCE
-        self._cleaner = lines.Cleaner(settings.line == PART, settings.tokenizer == "whitespace", self._numbered)
+        self._cleaner = lines.Cleaner(
+            settings.line == PART, is_whitespace_tokenized=settings.tokenizer == "whitespace", numbered=self._numbered
+        )
         self._breaks_lines = settings.tokenizer == "unicode" and settings.line != SENTENCE
 
     def read(self, task: corpora.Task) -> Iterator[Batch]:
@@ -150,7 +152,7 @@ def read_lines(path: str, tokenizer: str) -> Iterator[str]:
     """Yields each line of a file or pipe, or each sequence of a FASTA file, before it is split by the tokenizer."""
     is_empty = True
     with copied_if_pipe(path) as source:
-        cleaner = lines.Cleaner(False, tokenizer == "whitespace", numbered=True)
+        cleaner = lines.Cleaner(paragraphs=False, is_whitespace_tokenized=tokenizer == "whitespace", numbered=True)
         for file in reading.inspect(corpora.match([str(source)]), tokenizer):
             unfinished = b""  # the beginning of a line that continues in the next block
             for block in reading.read_blocks(corpora.Slice(file), False, cleaner.is_whitespace_tokenized):

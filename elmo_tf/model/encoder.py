@@ -71,8 +71,15 @@ class Encoder(Tracked, keras.layers.Layer):
         A `BiLM` converts its LSTMs' weights to the layout of inference in every call, so that gradients reach them. A
         `PackedBiLM` stores them in that layout.
 
-        With `boundaries`, both directions read both of them, and they are real positions, also those of a sentence
-        without tokens: `<S>` before each sentence, `</S>` after its last token.
+        Args:
+            char_ids: as for a call.
+            boundaries: whether to return `<S>` and `</S>` as well; both directions then read both of them.
+
+        Returns:
+            layers: float32 `(batch, num_layers + 1, max_length, 2 * projection_dim)`, 0 at padding; with `boundaries`,
+                two positions longer: `<S>` before each sentence, `</S>` after its last token.
+            mask: bool `(batch, max_length)`, real tokens; with `boundaries` `(batch, max_length + 2)`, boundaries
+                included, also those of a sentence without tokens.
         """
         if boundaries:
             char_ids = _with_boundaries(char_ids)

@@ -105,6 +105,9 @@ def parse_mix(mix: Mix, num_layers: int) -> list[float]:
         mix: `"average"`; `"top"`; the number of a layer, 0 being the token layer; or scalar parameters, one per layer,
             before the softmax. Numbers may be text, with commas between several.
         num_layers: layers to mix, the token layer included.
+
+    Raises:
+        InputError: if `mix` is none of these, or float32 cannot hold a parameter.
     """
     if isinstance(mix, str) and mix == "average":
         return [0.0] * num_layers

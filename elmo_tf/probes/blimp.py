@@ -51,6 +51,9 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
 
     The details count the ties, and the pairs that differ only in unknown words. Sentences are split by the model's own
     tokenizer, or by the Penn Treebank's rules where that is white space.
+
+    Raises:
+        InputError: if there is no such model, or it has no softmax.
     """
     model = sources.find(source)
     if model.tokenizer == "whitespace":

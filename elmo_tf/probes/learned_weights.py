@@ -39,7 +39,11 @@ def read_all(models: Sequence[str | os.PathLike]) -> list[Mix]:
 
 
 def read(model: str | os.PathLike) -> list[Mix]:
-    """Returns the mixes of the ELMo layers in a `.keras` file, read without building the model."""
+    """Returns the mixes of the ELMo layers in a `.keras` file, read without building the model.
+
+    Raises:
+        InputError: if the file is not a model saved by Keras, or has no ELMo layer.
+    """
     try:
         with zipfile.ZipFile(model) as archive, archive.open(_WEIGHTS_FILE) as packed, h5py.File(packed, "r") as file:
             stored = _parameters(file)
@@ -59,7 +63,11 @@ def read(model: str | os.PathLike) -> list[Mix]:
 
 
 def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
-    """Draws the mixes side by side, the top layer at the top, in a PNG file."""
+    """Draws the mixes side by side, the top layer at the top, in a PNG file.
+
+    Raises:
+        InputError: if the mixes have different numbers of layers.
+    """
     counts = sorted({len(mix.weights) for mix in mixes})
     if len(counts) > 1:
         raise InputError("mixes", "equal numbers of layers", counts)

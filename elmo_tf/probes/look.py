@@ -45,6 +45,9 @@ def look(model: sources.Source, texts: Sequence[str], word: str) -> dict[str, An
         model: without a softmax, there is no surprisal.
         texts: sentences, which the model's tokenizer splits, at most `MAX_SENTENCES`.
         word: a token with at least two uses in them, in upper or lower case.
+
+    Raises:
+        InputError: for fewer uses or more sentences, or if the model cannot be used.
     """
     if len(texts) > MAX_SENTENCES:
         raise InputError("text", f"{len(texts):,} sentences; a page shows at most {MAX_SENTENCES:,}")

@@ -54,6 +54,9 @@ def search(
         layers: as for `encode`, except "all".
         count: the largest number of uses to return.
         same_word: whether to consider only uses of `word`.
+
+    Raises:
+        InputError: if the word is not in its sentence, there is no use in the text, or a file cannot be used.
     """
     source = model.source
     tokens, token = _query(sentence, word, source.tokenizer)
@@ -123,6 +126,9 @@ def nearest_words(path: str | os.PathLike, word: str, count: int = 10) -> list[t
         path: word vectors as text, such as GloVe's.
         word: if the file lacks it, its lower case is looked up.
         count: the largest number of words to return.
+
+    Raises:
+        InputError: naming the file, if it cannot be read or lacks the word.
     """
     vectors = dict(iterate_word_vectors(path, {word, word.lower()}))
     if not vectors:

@@ -26,6 +26,9 @@ def probe(source: vectors.Source, train: list[Tagged], test: list[Tagged], seed:
 
     Each layer has a regression, and so has the mix, whose scalar parameters are first learned together with a linear
     classifier, by gradient descent on the same tokens. The baseline is the most frequent tag of each word.
+
+    Raises:
+        InputError: if `train` has fewer than two tags.
     """
     tags = sorted({label for sentence in train for label in sentence.labels or []})
     if len(tags) < 2:

@@ -30,7 +30,11 @@ def sentences_with(text: str | os.PathLike, word: str, tokenizer: str) -> list[S
 
 
 def uses_of(sentences: list[SenseSentence], word: str) -> list[InSentence]:
-    """Returns the uses of a lemma, such as `play` (any part of speech) or `play%2`, at least two."""
+    """Returns the uses of a lemma, such as `play` (any part of speech) or `play%2`.
+
+    Raises:
+        InputError: if there are fewer than two.
+    """
     pairs = [(sentence.tokens, use) for sentence in sentences for use in sentence.uses]
     uses = [(tokens, use) for tokens, use in pairs if word in (use.lemma, use.lemma.partition("%")[0])]
     if len(uses) < 2:
@@ -39,7 +43,11 @@ def uses_of(sentences: list[SenseSentence], word: str) -> list[InSentence]:
 
 
 def write(source: str | os.PathLike, uses: list[InSentence], logdir: str | os.PathLike) -> None:
-    """Writes each layer's vectors and their average to the new folder `logdir`, for `tensorboard --logdir`."""
+    """Writes each layer's vectors and their average to the new folder `logdir`, for `tensorboard --logdir`.
+
+    Raises:
+        InputError: if there is something at `logdir`, or the SavedModel cannot be used.
+    """
     staging.check_absent(logdir)
     layers = vectors.embed(source, [tokens for tokens, _ in uses], [[(use.start, use.end)] for _, use in uses])
     points = {f"layer {number}": layers[:, number] for number in range(layers.shape[1])}

@@ -17,7 +17,11 @@ _EVERY = 5  # every fifth document is held out
 
 
 def split(train: list[SenseSentence]) -> tuple[list[SenseSentence], list[SenseSentence]]:
-    """Returns the sentences to train and to test on: every fifth document is held out."""
+    """Returns the sentences to train and to test on: every fifth document is held out.
+
+    Raises:
+        InputError: if there are fewer than five documents.
+    """
     documents = list(dict.fromkeys(sentence.document for sentence in train))
     if len(documents) < _EVERY:
         expected = f"at least {_EVERY} documents, each after a line # doc NAME, to hold some out"
@@ -40,6 +44,9 @@ def probe(
     that is not in `train` gets its first sense in a dictionary (section 5.3 of the paper), or without `first_senses` no
     answer, which lowers recall. With `first_senses`, another baseline has them for all lemmas. If a use of `test` has
     several senses, each is right. `ambiguous F1` is on the uses of lemmas with several senses in training.
+
+    Raises:
+        InputError: if either has no word with a sense.
     """
     for parameter, part in (("train", train), ("test", test)):
         if not _uses(part):

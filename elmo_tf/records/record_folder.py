@@ -87,7 +87,11 @@ def is_record_file(name: str) -> bool:
 
 
 def open_folder(path: str | os.PathLike) -> Records:
-    """Returns the finished folder at `path`, after checks of its marker, `info.json`, vocabulary and shard sizes."""
+    """Returns the finished folder at `path`, after checks of its marker, `info.json`, vocabulary and shard sizes.
+
+    Raises:
+        InputError: if it is not a finished folder of records, or a file is not what was written.
+    """
     folder = pathlib.Path(path)
     if not (folder / MARKER_FILE).is_file():
         unfinished = f"not a finished folder of elmo-tf preprocess: it has no {MARKER_FILE} marker"
@@ -115,7 +119,7 @@ def open_folder(path: str | os.PathLike) -> Records:
 
 
 def read_shard(path: str | os.PathLike) -> list[bytes]:
-    """Returns the records of a TFRecord file, their checksums verified."""
+    """Returns the records of a TFRecord file, their checksums verified; raises `InputError` if it is damaged."""
     content = pathlib.Path(path).read_bytes()
     records, position = [], 0
     while position < len(content):

@@ -92,6 +92,9 @@ class Windows:
         epochs: passes over the corpus, the last window padded at the end; None: no end.
         position: where to start; None: at the beginning.
         rows: the streams that the windows contain; None: all. The position is always that of all streams.
+
+    Raises:
+        InputError: while iterating, if a record is damaged, `records` has no sentences, or `position` does not fit.
     """
 
     records: record_folder.Records

@@ -63,6 +63,9 @@ def train(
     Returns:
         `task`, `metric`, `score` (on `test` if given, else on `dev`), `dev`, `test`, `train_examples`; for several
         seeds the mean of the scores, and each of them in `scores`.
+
+    Raises:
+        InputError: naming the file, the folder or the argument that cannot be used.
     """
     if not 0 < fraction <= 1:
         raise InputError("fraction", "above 0, at most 1", fraction)

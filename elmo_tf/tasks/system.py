@@ -60,7 +60,11 @@ class System(abc.ABC):
 
     @abc.abstractmethod
     def example_of(self, item: Any) -> Example:
-        """Returns the unlabeled example for an argument of `Trained.predict`; `InputError` about `sentences`."""
+        """Returns the unlabeled example for an argument of `Trained.predict`, made of lists of tokens.
+
+        Raises:
+            InputError: about `sentences`, if `item` is not such an argument.
+        """
 
     def examples(self, items: Sequence[Any], training: bool) -> list[Example]:
         """Returns the examples of what `read` returned, for training or for evaluation."""
@@ -104,7 +108,11 @@ class System(abc.ABC):
         """Decodes the predictions of a batch from the network's outputs, in the graph."""
 
     def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
-        """Like `decode`, for the outputs of several networks: by the mean of their probabilities."""
+        """Like `decode`, for the outputs of several networks: by the mean of their probabilities.
+
+        Raises:
+            InputError: if the system has no probabilities that several networks share.
+        """
         problem = f"{self.name} cannot be ensembled, because each network selects different spans; give one workdir"
         raise InputError("workdir", problem)
 

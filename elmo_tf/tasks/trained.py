@@ -121,7 +121,11 @@ class Trained:
         return serving.export(self.system, self.network, output)
 
     def evaluate(self, data: str | os.PathLike) -> dict[str, Any]:
-        """Returns the scores on a file with labels: `task`, `metric`, `score` in percent, `examples`, all scores."""
+        """Returns the scores on a file with labels: `task`, `metric`, `score` in percent, `examples`, all scores.
+
+        Raises:
+            InputError: naming the file, if it cannot be read.
+        """
         with copied_if_pipe(data) as file:
             examples = self.system.examples(self.system.read(file), training=False)
         check_labels(self.system, self.system.labels, examples, data)
@@ -195,7 +199,8 @@ def _check_task(workdir: str | os.PathLike, trained_for: str, task: str | None) 
 def load_together(workdirs: Sequence[str | os.PathLike], task: str | None = None, **reading: Any) -> Trained:
     """Returns a system that predicts from the mean of the probabilities of the systems in all workdirs.
 
-    Arguments are as for `load`; task and labels of all systems have to be those of the first.
+    Raises:
+        InputError: as `load`, or naming a workdir whose task or labels are not those of the first.
     """
     first, *others = (load(workdir, task, **reading) for workdir in workdirs)
     for workdir, other in zip(workdirs[1:], others, strict=True):
@@ -205,7 +210,11 @@ def load_together(workdirs: Sequence[str | os.PathLike], task: str | None = None
 
 
 def check_labels(system: System, trained_labels: Sequence[str], examples: Sequence[Example], source: Any) -> None:
-    """Warns about labels that the training data lacks, which are never predicted; `InputError` if it lacks all."""
+    """Warns about labels that are not in the training data and so are never predicted.
+
+    Raises:
+        InputError: if the training data has none of the labels.
+    """
     labels = set(system.labels_of(examples))
     unknown = labels - set(trained_labels)
     if unknown and system.predicts_labels and unknown >= labels - {"O"}:

@@ -89,9 +89,15 @@ def _characters(sentences: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor,
 def encode_tokens(
     tokens: tf.Tensor, lengths: tf.Tensor, max_chars_per_token: int = char_ids_lib.MAX_CHARS_PER_TOKEN
 ) -> tf.Tensor:
-    """Returns the ids, int32 `(batch, max_length, max_chars_per_token)`, that `char_ids.encode_tokens` gives tokens.
+    """Returns the character ids of tokens, as `char_ids.encode_tokens` does.
 
-    `tokens` are string `(batch, max_length)`. After the `lengths`, int32 `(batch,)`, a row is padding.
+    Args:
+        tokens: string `(batch, max_length)`.
+        lengths: int32 `(batch,)`, tokens of each sentence; the rest of its row is padding.
+        max_chars_per_token: ids per token.
+
+    Returns:
+        int32 `(batch, max_length, max_chars_per_token)`.
     """
     max_bytes = max_chars_per_token - char_ids_lib.NUM_MARKS
     values = tf.cast(tf.io.decode_raw(tokens, tf.uint8, fixed_length=max_bytes), tf.int32)

@@ -76,7 +76,11 @@ _CONTINUATION = r"(?s)[\p{Ll},;:].*"
 def tokenize(sentences: tf.Tensor) -> tf.RaggedTensor:
     """Splits sentences into words, numbers, punctuation marks, emoji, and single ideographs and kana.
 
-    Takes string `(batch,)`, UTF-8; returns string `(batch, (tokens))`: all but white space and control characters.
+    Args:
+        sentences: string `(batch,)`, UTF-8.
+
+    Returns:
+        string `(batch, (tokens))`: all of the text except white space and control characters.
     """
     return tokenize_with_offsets(sentences)[0]
 
@@ -100,8 +104,11 @@ def split_with_offsets(text: str) -> list[Word]:
 def break_sentences(paragraphs: tf.Tensor) -> tf.Tensor:
     """Breaks running text after the marks that end sentences, but not after abbreviations or before a lowercase letter.
 
-    Returns the sentences of paragraphs, string `(batch,)`, each of which ends with the end of a sentence, in order:
-    string `(sentences,)`, without white space at either end.
+    Args:
+        paragraphs: string `(batch,)`, UTF-8; each ends with the end of a sentence.
+
+    Returns:
+        string `(sentences,)`: the sentences in order, without white space at either end.
     """
     # The line feed in front makes every paragraph's first piece begin at byte 0.
     paragraphs = tf.strings.join(["\n", _without_nul(paragraphs)])

@@ -41,7 +41,11 @@ def split(sentences: list[bytes], tokenizer: str) -> list[list[bytes]]:
 
 
 def split_texts(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
-    """Returns the tokens of a user's texts; those that are lists of tokens are not split again."""
+    """Returns the tokens of a user's texts; those that are lists of tokens are not split again.
+
+    Raises:
+        InputError: about `texts`, if they are something else.
+    """
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
         raise InputError("texts", "a list of texts, [text] for a single text", repr(texts))
     if isinstance(texts, Mapping) or hasattr(texts, "columns"):  # which would give the names of its columns

@@ -62,7 +62,11 @@ class Softmax(NamedTuple):
 
 
 def from_bytes(content: bytes, source: str) -> Vocabulary:
-    """Returns the vocabulary that a file contains; errors call it `source`."""
+    """Returns the vocabulary that a file contains; errors call it `source`.
+
+    Raises:
+        InputError: as `Vocabulary`, or if the file is empty.
+    """
     return Vocabulary(_lines(content, source), source)
 
 

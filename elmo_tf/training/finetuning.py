@@ -50,6 +50,9 @@ def finetune(
 
     Returns:
         the workdir, with a checkpoint of the last step.
+
+    Raises:
+        InputError: as `train`.
     """
     if models.is_name(source) and not is_workdir(source):
         raise InputError(str(source), f"a model's name; make a workdir of it: elmo-tf import {source} --workdir DIR")

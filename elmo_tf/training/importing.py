@@ -36,7 +36,11 @@ def import_checkpoint(
         prefix: of the checkpoint's files, without `.index`.
         options: the `options.json` that it was trained with.
         vocab: the vocabulary that it was trained with, its first three lines `<S>`, `</S>`, `<UNK>` in any order.
-        workdir: the folder to make; nothing is written if a file is damaged or the files do not fit each other.
+        workdir: the folder to make.
+
+    Raises:
+        InputError: if a file is damaged, the files do not fit each other or the workdir exists; nothing is written
+            then.
     """
     try:
         content = pathlib.Path(vocab).read_bytes()
@@ -63,6 +67,9 @@ def dump_weights(
     """Writes the network of a workdir's checkpoint as `options.json` and `weights.hdf5` in the new folder `output`.
 
     With `softmax`, also writes `softmax.hdf5` and `vocab.txt`. `checkpoint` is as for `checkpoints.load`.
+
+    Raises:
+        InputError: if there is no checkpoint, or no softmax to write, or `output` is in use.
     """
     opened = open_workdir(workdir)
     if softmax and opened.vocabulary is None:

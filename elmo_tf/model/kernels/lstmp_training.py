@@ -14,7 +14,17 @@ from elmo_tf.model.operations import FORGET_BIAS, Clips, clip, matmul, next_cell
 
 
 def run(clips: Clips, dtype: str, inputs: tf.Tensor, cell: tf.Tensor, recurrent: tf.Tensor, *weights: tf.Tensor) -> Any:
-    """Returns what a call of `LSTMP` does, for its arguments and its weights."""
+    """Returns what a call of `LSTMP` does.
+
+    Args:
+        clips: of the LSTM.
+        dtype: of the matrix products.
+        inputs: float32 `(batch, time, input_dim)`.
+        cell: float32 `(batch, units)`.
+        recurrent: float32 `(batch, projection_dim)`.
+        weights: kernel, float32 `(input_dim + projection_dim, 4 * units)`; bias, float32 `(4 * units,)`; projection
+            kernel, float32 `(units, projection_dim)`, if there is a projection.
+    """
     transposed = tf.transpose(inputs, (1, 2, 0)), tf.transpose(cell), tf.transpose(recurrent)
     outputs, cell, recurrent = _differentiable(clips, dtype, *transposed, *weights)
     return tf.transpose(outputs, (2, 0, 1)), (tf.transpose(cell), tf.transpose(recurrent))

@@ -119,7 +119,11 @@ class CRF(keras.layers.Layer):
         return self._path_score(scores, labels, mask) - self._log_sum_of_paths(scores, mask)
 
     def marginals(self, scores: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor:
-        """Returns the probability of each label of each token, float32 `(batch, time, labels)`; 0 at padding."""
+        """Returns the probability of each label of each token, float32 `(batch, time, labels)`; 0 at padding.
+
+        Args:
+            scores, mask: as for `decode`.
+        """
         self._build_once(scores)
         length, padded = tf.shape(scores)[1], tf.cast(_at_least_one_step(scores), self.transitions.dtype)
         mask = real_positions(scores, mask)
