@@ -240,9 +240,8 @@ def load(
 ) -> Embedder:
     """Returns a model that is ready to encode sentences.
 
-    A SavedModel computes with its own graph and mix. Other sources are built in memory from their
-    weights: the mix is the average of the layers, and each sentence starts from the zero state. For a SavedModel's
-    signatures, use `tf.saved_model.load`.
+    It is built in memory from the source's weights, and each sentence starts from the zero state. The mix is that of a
+    SavedModel, or else the average of the layers. For a SavedModel's signatures, use `tf.saved_model.load`.
 
     Args:
         source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
@@ -251,16 +250,15 @@ def load(
         tokenizer: how sentences are split: `"whitespace"`, `"penn"`, `"unicode"` or `"characters"`; None: as a
             SavedModel was exported, as a workdir's text was split, `"penn"` for `english`, or else at white space.
         precision: of the matrix products in `encode`: `"float32"`, or `"bfloat16"`, which is faster for large models in
-            batches on CPUs with AMX; not for SavedModels. `score` and `fill` compute in float32.
+            batches on CPUs with AMX. `score` and `fill` compute in float32.
         engine: what computes: `"numpy"`, which starts at once, or `"tensorflow"`, which is faster in batches. Their
             results differ by rounding, by up to 5e-6. None: NumPy for published files and names, until a call has more
-            than 50,000 tokens, and TensorFlow from then on; TensorFlow for the others. SavedModels need TensorFlow, and
-            it reads workdirs.
+            than 50,000 tokens, and TensorFlow from then on; TensorFlow for SavedModels and workdirs, which it reads.
 
     Raises:
         InputError: if it is none of these, a file is damaged, a published model cannot be fetched, or the model or
             this CPU does not have the precision or the engine.
-        ModuleNotFoundError: if the model has the unicode tokenizer and tensorflow-text is not installed.
+        ModuleNotFoundError: if TensorFlow is needed and not installed.
 
     Examples:
 

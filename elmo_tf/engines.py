@@ -53,13 +53,13 @@ class NumpyEngine:
     """An `Engine` that computes in NumPy, in float32."""
 
     def __init__(self, source: Source):
-        self._bilm = NumpyBiLM(source.config, source.weights())
+        self._bilm, self._mix = NumpyBiLM(source.config, source.weights()), source.mix()
         self._read_softmax = functools.cache(source.softmax)
         self._lock = threading.Lock()  # several threads may ask for the first score
 
     def vectors(self, sentences: Sequence[Words], mixed: bool) -> list[np.ndarray]:
         layers = self._bilm.layers(sentences)
-        return [scalar_mix(sentence, np.zeros(len(sentence)), 1.0) for sentence in layers] if mixed else layers
+        return [scalar_mix(sentence, *self._mix) for sentence in layers] if mixed else layers
 
     def softmax(self) -> Softmax:
         with self._lock:
@@ -126,15 +126,13 @@ def initial_engine(source: Source, requested: Name | None, num_threads: int | No
         num_threads: how many threads TensorFlow was asked to use; None: not asked.
 
     Raises:
-        InputError: if there is no such engine, or the source cannot be computed by it.
+        InputError: if there is no such engine, or it cannot compute in the source's precision.
     """
     if requested is None:
-        wants_tensorflow = num_threads is not None or source.precision != "float32"
-        return "tensorflow" if wants_tensorflow else source.engines[0]
+        uses_tensorflow = source.needs_tensorflow or num_threads is not None or source.precision != "float32"
+        return "tensorflow" if uses_tensorflow else "numpy"
     if requested not in get_args(Name):
         raise InputError("engine", f"one of {', '.join(get_args(Name))}", repr(requested))
-    if requested not in source.engines:
-        raise InputError("engine", f"a SavedModel needs {source.engines[0]}")
     if requested == "numpy" and source.precision != "float32":
         raise InputError("engine", f"{source.precision} products need tensorflow")
     return requested
@@ -152,7 +150,7 @@ def make(source: Source, name: Name, num_threads: int | None = None) -> Engine:
 
     if num_threads is not None:
         tensorflow_engine.limit_threads(num_threads)
-    return tensorflow_engine.new_engine(source)
+    return tensorflow_engine.TensorFlowEngine(source)
 
 
 def tensorflow_is_installed() -> bool:

@@ -34,7 +34,7 @@ Path = str | os.PathLike | Sequence[str | os.PathLike]
 
 EngineName = Literal["numpy", "tensorflow"]  # what computes
 
-# Of the matrix products of a model in memory. A SavedModel computes in float32: it may run on any machine.
+# Of the matrix products.
 PRECISIONS = ("float32", "bfloat16")
 
 _EXPECTED = (
@@ -55,11 +55,10 @@ class Source(abc.ABC):
         name: identifies it, also on another machine that has the files: an absolute path, or a model's name.
         config: the network's sizes.
         tokenizer: how a sentence is split, one of `tokenizers.TOKENIZERS`.
-        precision: of `model`'s matrix products, one of `PRECISIONS`.
+        precision: of the network's matrix products, one of `PRECISIONS`.
     """
 
-    engines: ClassVar[tuple[EngineName, ...]] = ("tensorflow", "numpy")  # what can compute it, the default first
-    precisions: ClassVar[tuple[str, ...]] = PRECISIONS
+    needs_tensorflow: ClassVar[bool] = True  # to read it
 
     name: str
     config: config_lib.ModelConfig
@@ -80,12 +79,9 @@ class Source(abc.ABC):
         return 2 * self.config.lstm.projection_dim
 
     def with_precision(self, precision: str) -> Self:
-        """Returns the same model with another precision; `InputError` if it does not have it."""
+        """Returns the same model with another precision, one of `PRECISIONS`."""
         if precision not in PRECISIONS:
             raise InputError("precision", f"one of {', '.join(PRECISIONS)}", repr(precision))
-        if precision not in self.precisions:
-            expected = "float32 for a SavedModel, whose graph computes in it; published files can use another"
-            raise InputError("precision", expected, precision)
         return dataclasses.replace(self, precision=precision)
 
     def shape(self, layers: str | int) -> tuple[int, ...]:
@@ -96,15 +92,19 @@ class Source(abc.ABC):
     def sha256(self) -> str:
         """Returns a checksum of all that determines the vectors but `precision`; `InputError` if a file is damaged."""
 
+    @abc.abstractmethod
     def weights(self) -> dict[str, np.ndarray]:
         """Returns the weights without a softmax, float32, by name; `InputError` if a file is damaged."""
-        from elmo_tf.model.variables import relative_names  # noqa: PLC0415 - see the top
 
-        return {name: variable.numpy() for name, variable in relative_names(self.trainable_network()).items()}
+    def mix(self) -> tuple[np.ndarray, float]:
+        """Returns the scalar parameters of the layers, and gamma: those of the average unless the source has a mix."""
+        return np.zeros(self.num_layers, np.float32), 1.0
 
-    @abc.abstractmethod
     def trainable_network(self) -> "BiLM":
         """Returns the network for training, without a softmax; `InputError` if a file is damaged."""
+        from elmo_tf.model.bilm import BiLM  # noqa: PLC0415 - see the top
+
+        return BiLM.from_weights(self.config, self.weights())
 
     def network(self) -> "PackedBiLM":
         """Returns the network for use in TensorFlow, without a softmax; `InputError` if a file is damaged."""
@@ -119,10 +119,7 @@ class Source(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class SavedModel(Source):
-    """A version's folder of an exported model; its mix is part of it."""
-
-    engines = ("tensorflow",)
-    precisions = ("float32",)
+    """A version's folder of an exported model, which has a mix. TensorFlow reads its variables, not its graph."""
 
     @property
     def path(self) -> pathlib.Path:
@@ -134,16 +131,16 @@ class SavedModel(Source):
         lines = [f"{name} {about.sha256}" for name, about in listed if not name.startswith("assets")]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
-    def network(self) -> "PackedBiLM":
+    def weights(self) -> dict[str, np.ndarray]:
         from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
 
         checksums.check(self.path, thorough=True)
-        return stored_weights.read_network(self.path, self.config)
+        return stored_weights.read_weights(self.path, self.config)
 
-    def trainable_network(self) -> "BiLM":
-        from elmo_tf.model.bilm import BiLM  # noqa: PLC0415 - see the top
+    def mix(self) -> tuple[np.ndarray, float]:
+        from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
 
-        return BiLM.of(self.network())
+        return stored_weights.read_mix(self.path, self.num_layers)
 
     def softmax(self) -> Softmax:
         from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
@@ -152,8 +149,7 @@ class SavedModel(Source):
         if not file.exists():
             return super().softmax()
         vocabulary = vocabulary_lib.from_bytes(file.read_bytes(), str(file))
-        softmax = stored_weights.read_softmax(self.path, self.config, len(vocabulary))
-        return Softmax(softmax.kernel.numpy(), softmax.bias.numpy(), vocabulary)
+        return stored_weights.read_softmax(self.path, self.config, vocabulary)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,10 +163,12 @@ class Workdir(Source):
             digest.update(values.tobytes())
         return digest.hexdigest()
 
-    def trainable_network(self) -> "BiLM":
-        from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - see the top
+    def weights(self) -> dict[str, np.ndarray]:
+        from elmo_tf.model.variables import relative_names  # noqa: PLC0415 - see the top
+        from elmo_tf.workdir import checkpoints  # noqa: PLC0415
 
-        return checkpoints.restore(open_workdir(self.name), with_softmax=False)[0]
+        bilm, _ = checkpoints.restore(open_workdir(self.name), with_softmax=False)
+        return {name: variable.numpy() for name, variable in relative_names(bilm).items()}
 
     def softmax(self) -> Softmax:
         from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - see the top
@@ -188,7 +186,7 @@ class Published(Source):
 
     options: pathlib.Path = pathlib.Path()
     weights_file: pathlib.Path = pathlib.Path()
-    engines = ("numpy", "tensorflow")
+    needs_tensorflow = False
 
     def sha256(self) -> str:
         with open(self.weights_file, "rb") as file:
@@ -197,11 +195,6 @@ class Published(Source):
 
     def weights(self) -> dict[str, np.ndarray]:
         return dict(arrays.read_weights(self.weights_file, self.config))
-
-    def trainable_network(self) -> "BiLM":
-        from elmo_tf.published import weights  # noqa: PLC0415 - see the top
-
-        return weights.load(self.options, self.weights_file)[1]
 
     def softmax(self) -> Softmax:
         return arrays.read_softmax(self.weights_file, self.config) or super().softmax()

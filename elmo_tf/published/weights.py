@@ -39,10 +39,7 @@ def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config
     """
     config = read_options(options)
     values = dict(arrays.read_weights(weights, config.model))  # first, because a network of wrong sizes may be huge
-    bilm = BiLM(config.model)
-    for name, variable in relative_names(bilm).items():
-        variable.assign(values[name])
-    return config, bilm
+    return config, BiLM.from_weights(config.model, values)
 
 
 def dump(bilm: BiLM, output: str | os.PathLike, vocabulary: Vocabulary | None = None) -> pathlib.Path:

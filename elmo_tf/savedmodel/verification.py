@@ -43,6 +43,7 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
         )
     staging.check_for_tensorflow(folder)
     listed = checksums.check(folder, thorough=True)
+    checksums.check_unlisted(folder, listed)
     size = sum(about.bytes for about in listed.values())
     yield f"{folder}: {len(listed)} files, {size:,} bytes, all with the SHA-256 in {contract.CHECKSUMS_FILE}"
     if problems := problems_in_fresh_process(folder):
