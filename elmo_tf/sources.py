@@ -17,7 +17,7 @@ import numpy as np
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.published import arrays, fetching, models
+from elmo_tf.published import arrays, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, contract
 from elmo_tf.text import tokenizers
@@ -37,6 +37,8 @@ EngineName = Literal["numpy", "tensorflow"]  # what computes
 # Of the matrix products.
 PRECISIONS = ("float32", "bfloat16")
 
+_NLPL_WEIGHTS = "model.hdf5"
+_MANY_LANGS = "token_embedder.pkl"
 _EXPECTED = (
     "a SavedModel, a workdir, a folder of options.json and weights.hdf5, the pair of these two files, or "
     f"{models.expected_names()}"
@@ -224,12 +226,12 @@ def find(source: Path) -> Source:
         problem = f"no model at this path or of this name{models.suggested(source)} (expected {_EXPECTED})"
         raise InputError(str(source), problem)
     model = models.find(str(source))
-    return dataclasses.replace(_published(str(source), *fetching.files(model)), tokenizer=model.tokenizer)
+    return dataclasses.replace(_published(str(source), *model.files()), tokenizer=model.tokenizer)
 
 
 def _source_at(path: pathlib.Path) -> Source | None:
     """Returns the source at an existing path; None if it is none."""
-    name, published = os.path.abspath(path), fetching.files_in(path)
+    name, published = os.path.abspath(path), _published_files(path)
     if is_workdir(path):
         workdir = open_workdir(path)
         return Workdir(name, workdir.config.model, workdir.tokenizer)
@@ -240,6 +242,33 @@ def _source_at(path: pathlib.Path) -> Source | None:
     staging.check_for_tensorflow(version)
     checksums.check(version)
     return SavedModel(os.path.abspath(version), assets.read_config(version), assets.read_tokenizer(version))
+
+
+def _published_files(folder: pathlib.Path) -> models.Files | None:
+    """Returns the options and the weights in a folder, or None if it has no options.
+
+    `options.json` and `weights.hdf5`; with NLPL `model.hdf5`; with AllenNLP `elmo_..._options.json` and
+    `elmo_..._weights.hdf5`, or any other end.
+
+    Raises:
+        InputError: if it has the files of several models, or those of another kind of model.
+    """
+    if folder.suffix == ".zip" and folder.is_file():
+        raise InputError(str(folder), f"an archive: unpack it (unzip {folder} -d {folder.stem}) and give the folder")
+    if (folder / _MANY_LANGS).is_file():
+        raise InputError(
+            str(folder), "a model of ELMoForManyLangs: another network, in PyTorch's files, that cannot be read"
+        )
+    usual = folder / models.OPTIONS_FILE
+    options = [usual] if usual.is_file() else sorted(folder.glob("*_options.json"))
+    if not options:
+        return None
+    known_weights = [path for path in (folder / models.WEIGHTS_FILE, folder / _NLPL_WEIGHTS) if path.is_file()]
+    weights = known_weights[:1] or sorted(folder.glob("*_weights*.hdf5"))
+    if len(options) > 1 or len(weights) > 1:
+        names = ", ".join(path.name for path in [*options, *weights])
+        raise InputError(str(folder), f"the files of several models ({names}): give the two files of one model")
+    return models.Files(options[0], weights[0] if weights else folder / models.WEIGHTS_FILE)
 
 
 def network(
