@@ -9,11 +9,12 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from elmo_tf import engines, extras, scoring, sources
+from elmo_tf import engines, scoring, sources
 from elmo_tf.engines import Layers, Words, check_layers
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import bar
 from elmo_tf.scoring import Filled, Score, Surprisal
+from elmo_tf.text import tokenizers
 from elmo_tf.text.batches import BATCH_TOKENS, batches, pieces
 from elmo_tf.text.tokenizers import Text, split_texts
 
@@ -270,11 +271,11 @@ def load(
     >>> elmo.encode(["The bank lends money."], pool="mean").shape
     (1, 256)
     """
-    with extras.required():
-        model = sources.find(source)
-        if tokenizer is not None:
-            model = dataclasses.replace(model, tokenizer=tokenizer)
-        return Embedder(model.with_precision(precision), engine=engine)
+    model = sources.find(source).with_precision(precision)
+    if tokenizer is not None:
+        tokenizers.check(tokenizer)
+        model = dataclasses.replace(model, tokenizer=tokenizer)
+    return Embedder(model, engine=engine)
 
 
 def _reporter(progress: Progress) -> Callable[[int, int], None] | None:

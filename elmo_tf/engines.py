@@ -9,18 +9,18 @@ import functools
 import importlib.util
 import threading
 from collections.abc import Sequence
-from typing import Protocol, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 
 from elmo_tf import extras
 from elmo_tf.errors import InputError
 from elmo_tf.reference import NumpyBiLM, log_softmax, scalar_mix
-from elmo_tf.sources import EngineName, Source
+from elmo_tf.sources import Source
 from elmo_tf.text.vocabulary import Softmax
 
 Words = Sequence[bytes]  # the tokens of a sentence
-Name = EngineName
+Name = Literal["numpy", "tensorflow"]
 LAYERS = ("all", "top", "average", "sum", "mix")
 Layers = str | int  # one of `LAYERS`, or a layer's number, 0 being the token layer
 
@@ -139,13 +139,17 @@ def initial_engine(source: Source, requested: Name | None, num_threads: int | No
 
 
 def make(source: Source, name: Name, num_threads: int | None = None) -> Engine:
-    """Returns the engine of this name for a source; raises `InputError` if a file is damaged.
+    """Returns the engine of this name for a source; `num_threads` is as for `Embedder`.
 
-    `num_threads` is as for `Embedder`.
+    Raises:
+        InputError: if a file is damaged, or this CPU does not have the precision.
+        ModuleNotFoundError: if it needs TensorFlow, which is not installed.
     """
+    if name == "tensorflow" or source.needs_tensorflow:
+        extras.check_installed("tensorflow")
+        extras.check_keras_backend()
     if name == "numpy":
         return NumpyEngine(source)
-    extras.check_keras_backend()
     from elmo_tf import tensorflow_engine  # noqa: PLC0415 - it imports TensorFlow
 
     if num_threads is not None:

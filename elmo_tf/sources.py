@@ -10,7 +10,7 @@ import hashlib
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from elmo_tf.files import staging
 from elmo_tf.published import arrays, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, contract
-from elmo_tf.text import tokenizers
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.text.vocabulary import Softmax
 from elmo_tf.workdir.folder import is_workdir, open_workdir
@@ -32,10 +31,7 @@ if TYPE_CHECKING:
 # A folder, a published model's name, or options.json with weights.hdf5.
 Path = str | os.PathLike | Sequence[str | os.PathLike]
 
-EngineName = Literal["numpy", "tensorflow"]  # what computes
-
-# Of the matrix products.
-PRECISIONS = ("float32", "bfloat16")
+PRECISIONS = ("float32", "bfloat16")  # of the matrix products
 
 _NLPL_WEIGHTS = "model.hdf5"
 _MANY_LANGS = "token_embedder.pkl"
@@ -56,8 +52,8 @@ class Source(abc.ABC):
     Args:
         name: identifies it, also on another machine that has the files: an absolute path, or a model's name.
         config: the network's sizes.
-        tokenizer: how a sentence is split, one of `tokenizers.TOKENIZERS`.
-        precision: of the network's matrix products, one of `PRECISIONS`.
+        tokenizer: how a sentence is split, in `tokenizers.TOKENIZERS`.
+        precision: of the network's matrix products, in `PRECISIONS`.
     """
 
     needs_tensorflow: ClassVar[bool] = True  # to read it
@@ -66,9 +62,6 @@ class Source(abc.ABC):
     config: config_lib.ModelConfig
     tokenizer: str = "whitespace"
     precision: str = "float32"
-
-    def __post_init__(self) -> None:
-        tokenizers.check(self.tokenizer)
 
     @property
     def num_layers(self) -> int:
@@ -226,7 +219,7 @@ def find(source: Path) -> Source:
         problem = f"no model at this path or of this name{models.suggested(source)} (expected {_EXPECTED})"
         raise InputError(str(source), problem)
     model = models.find(str(source))
-    return dataclasses.replace(_published(str(source), *model.files()), tokenizer=model.tokenizer)
+    return _published(model.name, *model.files(), model.tokenizer)
 
 
 def _source_at(path: pathlib.Path) -> Source | None:
@@ -296,5 +289,5 @@ def network(
     return source if isinstance(source, PackedBiLM) else PackedBiLM.of(source)
 
 
-def _published(name: str, options: pathlib.Path, weights: pathlib.Path) -> Published:
-    return Published(name, read_options(options).model, options=options, weights_file=weights)
+def _published(name: str, options: pathlib.Path, weights: pathlib.Path, tokenizer: str = "whitespace") -> Published:
+    return Published(name, read_options(options).model, tokenizer, options=options, weights_file=weights)
