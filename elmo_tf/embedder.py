@@ -10,14 +10,16 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from elmo_tf import engines, scoring, sources
-from elmo_tf.engines import Layers, Words, check_layers
+from elmo_tf.engines import Words
 from elmo_tf.errors import InputError
-from elmo_tf.files.progress import bar
+from elmo_tf.files.progress import reporter
 from elmo_tf.scoring import Filled, Score, Surprisal
 from elmo_tf.text import tokenizers
 from elmo_tf.text.batches import BATCH_TOKENS, batches, pieces
 from elmo_tf.text.tokenizers import Text, split_texts
 
+LAYERS = ("all", "top", "average", "sum", "mix")
+Layers = str | int  # one of `LAYERS`, or a layer's number, 0 being the token layer
 POOLS = ("mean", "max")
 
 Progress = bool | Callable[[int, int], None] | None
@@ -228,7 +230,7 @@ class Embedder:
                 computed = [np.concatenate([engine.vectors([part], layers == "mix")[0] for part in parts], axis=-2)]
             else:
                 computed = engine.vectors(chosen, layers == "mix")
-            yield from zip(batch, (engines.select_layers(vectors, layers) for vectors in computed), strict=True)
+            yield from zip(batch, (_select_layers(vectors, layers) for vectors in computed), strict=True)
             if progress:
                 progress(batch)
 
@@ -278,7 +280,27 @@ def load(
     return Embedder(model, engine=engine)
 
 
+def check_layers(layers: Layers, num_layers: int | None = None) -> None:
+    """Raises `InputError` unless `layers` is in `LAYERS`, or is the number of one of `num_layers` layers."""
+    is_number = isinstance(layers, int | np.integer) and not isinstance(layers, bool)
+    if layers in LAYERS if isinstance(layers, str) else is_number and 0 <= layers < (num_layers or layers + 1):
+        return
+    numbers = "a layer's number" if num_layers is None else f"0 to {num_layers - 1}"
+    raise InputError("layers", f"one of {', '.join(LAYERS)}, or {numbers}", repr(layers))
+
+
+def _select_layers(vectors: np.ndarray, layers: Layers) -> np.ndarray:
+    """Selects or combines layers, given the mix or all of them, `(num_layers, tokens, dim)`."""
+    if layers in ("all", "mix"):
+        return vectors
+    if layers == "average":
+        return vectors.mean(axis=0, dtype=np.float32)
+    if layers == "sum":
+        return vectors.sum(axis=0, dtype=np.float32)
+    return vectors[-1 if layers == "top" else layers]
+
+
 def _reporter(progress: Progress) -> Callable[[int, int], None] | None:
     if isinstance(progress, bool):
-        return bar("texts") if progress else None
+        return reporter("{bar} {:,} of {:,} texts", on_terminals_only=True) if progress else None
     return progress

@@ -21,8 +21,6 @@ from elmo_tf.text.vocabulary import Softmax
 
 Words = Sequence[bytes]  # the tokens of a sentence
 Name = Literal["numpy", "tensorflow"]
-LAYERS = ("all", "top", "average", "sum", "mix")
-Layers = str | int  # one of `LAYERS`, or a layer's number, 0 being the token layer
 
 TENSORFLOW_TOKENS = 50_000
 _LOGITS_AT_ONCE = 2**22  # 16 MB: smaller pieces make slow products, larger ones leave the cache
@@ -160,23 +158,3 @@ def make(source: Source, name: Name, num_threads: int | None = None) -> Engine:
 def tensorflow_is_installed() -> bool:
     """Whether TensorFlow can be imported; without it, NumPy computes everything."""
     return importlib.util.find_spec("tensorflow") is not None
-
-
-def check_layers(layers: Layers, num_layers: int | None = None) -> None:
-    """Raises `InputError` unless `layers` is in `LAYERS`, or is the number of one of `num_layers` layers."""
-    is_number = isinstance(layers, int | np.integer) and not isinstance(layers, bool)
-    if layers in LAYERS if isinstance(layers, str) else is_number and 0 <= layers < (num_layers or layers + 1):
-        return
-    numbers = "a layer's number" if num_layers is None else f"0 to {num_layers - 1}"
-    raise InputError("layers", f"one of {', '.join(LAYERS)}, or {numbers}", repr(layers))
-
-
-def select_layers(vectors: np.ndarray, layers: Layers) -> np.ndarray:
-    """Selects or combines layers, given the mix or all of them, `(num_layers, tokens, dim)`."""
-    if layers in ("all", "mix"):
-        return vectors
-    if layers == "average":
-        return vectors.mean(axis=0, dtype=np.float32)
-    if layers == "sum":
-        return vectors.sum(axis=0, dtype=np.float32)
-    return vectors[-1 if layers == "top" else layers]

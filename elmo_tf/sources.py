@@ -1,7 +1,7 @@
 """Where a model can come from: an exported SavedModel, a workdir, published files, or a published model's name.
 
-Only this file knows what a source can be. TensorFlow is imported only when a network is built: weights of
-published files are read without it, and a job that starts worker processes has to find its source first.
+Only this file knows what a source can be. TensorFlow is imported only to build a network, and to read SavedModels and
+workdirs: published files do not need it, and a job that starts worker processes has to find its source first.
 """
 
 import abc
@@ -33,8 +33,8 @@ Path = str | os.PathLike | Sequence[str | os.PathLike]
 
 PRECISIONS = ("float32", "bfloat16")  # of the matrix products
 
-_NLPL_WEIGHTS = "model.hdf5"
-_MANY_LANGS = "token_embedder.pkl"
+_NLPL_WEIGHTS = "model.hdf5"  # in folders of the NLPL repository
+_MANY_LANGS = "token_embedder.pkl"  # of ELMoForManyLangs
 _EXPECTED = (
     "a SavedModel, a workdir, a folder of options.json and weights.hdf5, the pair of these two files, or "
     f"{models.expected_names()}"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.errors import memory_explained
+from elmo_tf.errors import explain_out_of_memory
 from elmo_tf.files.progress import ProgressLine, with_count
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.records import record_folder
@@ -186,5 +186,5 @@ def evaluate(
     Raises:
         InputError: if the memory is not sufficient.
     """
-    with memory_explained("batch_size", "set fewer streams"):
+    with explain_out_of_memory("batch_size", "set fewer streams"):
         return Evaluator(bilm, strategy).parts(records, [None], batch_size, unroll_steps)[0]
