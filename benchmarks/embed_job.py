@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--input", required=True, metavar="FILE", help="UTF-8 text, one tokenized sentence per line")
     parser.add_argument("--sentences", type=int, default=512, metavar="N", help="sentences to embed (512)")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="runs of each (3)")
-    parser.add_argument("--layers", default="all", choices=engines.LAYERS, help="as in `elmo-tf embed` (all)")
+    parser.add_argument("--layers", default="all", choices=embedder.LAYERS, help="as in `elmo-tf embed` (all)")
     parser.add_argument("--memory", action="store_true", help="also measure memory, with ten times the text")
     arguments = parser.parse_args()
     logging.getLogger("elmo_tf").setLevel(logging.WARNING)

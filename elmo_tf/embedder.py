@@ -9,14 +9,17 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from elmo_tf import engines, extras, scoring, sources
-from elmo_tf.engines import Layers, Words, check_layers
+from elmo_tf import engines, scoring, sources
+from elmo_tf.engines import Words
 from elmo_tf.errors import InputError
-from elmo_tf.files.progress import bar
+from elmo_tf.files.progress import reporter
 from elmo_tf.scoring import Filled, Score, Surprisal
+from elmo_tf.text import tokenizers
 from elmo_tf.text.batches import BATCH_TOKENS, batches, pieces
 from elmo_tf.text.tokenizers import Text, split_texts
 
+LAYERS = ("all", "top", "average", "sum", "mix")
+Layers = str | int  # one of `LAYERS`, or a layer's number, 0 being the token layer
 POOLS = ("mean", "max")
 
 Progress = bool | Callable[[int, int], None] | None
@@ -227,7 +230,7 @@ class Embedder:
                 computed = [np.concatenate([engine.vectors([part], layers == "mix")[0] for part in parts], axis=-2)]
             else:
                 computed = engine.vectors(chosen, layers == "mix")
-            yield from zip(batch, (engines.select_layers(vectors, layers) for vectors in computed), strict=True)
+            yield from zip(batch, (_select_layers(vectors, layers) for vectors in computed), strict=True)
             if progress:
                 progress(batch)
 
@@ -240,9 +243,8 @@ def load(
 ) -> Embedder:
     """Returns a model that is ready to encode sentences.
 
-    A SavedModel computes with its own graph and mix. Other sources are built in memory from their
-    weights: the mix is the average of the layers, and each sentence starts from the zero state. For a SavedModel's
-    signatures, use `tf.saved_model.load`.
+    It is built in memory from the source's weights, and each sentence starts from the zero state. The mix is that of a
+    SavedModel, or else the average of the layers. For a SavedModel's signatures, use `tf.saved_model.load`.
 
     Args:
         source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
@@ -251,16 +253,15 @@ def load(
         tokenizer: how sentences are split: `"whitespace"`, `"penn"`, `"unicode"` or `"characters"`; None: as a
             SavedModel was exported, as a workdir's text was split, `"penn"` for `english`, or else at white space.
         precision: of the matrix products in `encode`: `"float32"`, or `"bfloat16"`, which is faster for large models in
-            batches on CPUs with AMX; not for SavedModels. `score` and `fill` compute in float32.
+            batches on CPUs with AMX. `score` and `fill` compute in float32.
         engine: what computes: `"numpy"`, which starts at once, or `"tensorflow"`, which is faster in batches. Their
             results differ by rounding, by up to 5e-6. None: NumPy for published files and names, until a call has more
-            than 50,000 tokens, and TensorFlow from then on; TensorFlow for the others. SavedModels need TensorFlow, and
-            it reads workdirs.
+            than 50,000 tokens, and TensorFlow from then on; TensorFlow for SavedModels and workdirs, which it reads.
 
     Raises:
         InputError: if it is none of these, a file is damaged, a published model cannot be fetched, or the model or
             this CPU does not have the precision or the engine.
-        ModuleNotFoundError: if the model has the unicode tokenizer and tensorflow-text is not installed.
+        ModuleNotFoundError: if TensorFlow is needed and not installed.
 
     Examples:
 
@@ -272,14 +273,34 @@ def load(
     >>> elmo.encode(["The bank lends money."], pool="mean").shape
     (1, 256)
     """
-    with extras.required():
-        model = sources.find(source)
-        if tokenizer is not None:
-            model = dataclasses.replace(model, tokenizer=tokenizer)
-        return Embedder(model.with_precision(precision), engine=engine)
+    model = sources.find(source).with_precision(precision)
+    if tokenizer is not None:
+        tokenizers.check(tokenizer)
+        model = dataclasses.replace(model, tokenizer=tokenizer)
+    return Embedder(model, engine=engine)
+
+
+def check_layers(layers: Layers, num_layers: int | None = None) -> None:
+    """Raises `InputError` unless `layers` is in `LAYERS`, or is the number of one of `num_layers` layers."""
+    is_number = isinstance(layers, int | np.integer) and not isinstance(layers, bool)
+    if layers in LAYERS if isinstance(layers, str) else is_number and 0 <= layers < (num_layers or layers + 1):
+        return
+    numbers = "a layer's number" if num_layers is None else f"0 to {num_layers - 1}"
+    raise InputError("layers", f"one of {', '.join(LAYERS)}, or {numbers}", repr(layers))
+
+
+def _select_layers(vectors: np.ndarray, layers: Layers) -> np.ndarray:
+    """Selects or combines layers, given the mix or all of them, `(num_layers, tokens, dim)`."""
+    if layers in ("all", "mix"):
+        return vectors
+    if layers == "average":
+        return vectors.mean(axis=0, dtype=np.float32)
+    if layers == "sum":
+        return vectors.sum(axis=0, dtype=np.float32)
+    return vectors[-1 if layers == "top" else layers]
 
 
 def _reporter(progress: Progress) -> Callable[[int, int], None] | None:
     if isinstance(progress, bool):
-        return bar("texts") if progress else None
+        return reporter("{bar} {:,} of {:,} texts", on_terminals_only=True) if progress else None
     return progress

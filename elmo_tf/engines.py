@@ -9,20 +9,18 @@ import functools
 import importlib.util
 import threading
 from collections.abc import Sequence
-from typing import Protocol, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 
 from elmo_tf import extras
 from elmo_tf.errors import InputError
 from elmo_tf.reference import NumpyBiLM, log_softmax, scalar_mix
-from elmo_tf.sources import EngineName, Source
+from elmo_tf.sources import Source
 from elmo_tf.text.vocabulary import Softmax
 
 Words = Sequence[bytes]  # the tokens of a sentence
-Name = EngineName
-LAYERS = ("all", "top", "average", "sum", "mix")
-Layers = str | int  # one of `LAYERS`, or a layer's number, 0 being the token layer
+Name = Literal["numpy", "tensorflow"]
 
 TENSORFLOW_TOKENS = 50_000
 _LOGITS_AT_ONCE = 2**22  # 16 MB: smaller pieces make slow products, larger ones leave the cache
@@ -53,13 +51,13 @@ class NumpyEngine:
     """An `Engine` that computes in NumPy, in float32."""
 
     def __init__(self, source: Source):
-        self._bilm = NumpyBiLM(source.config, source.weights())
+        self._bilm, self._mix = NumpyBiLM(source.config, source.weights()), source.mix()
         self._read_softmax = functools.cache(source.softmax)
         self._lock = threading.Lock()  # several threads may ask for the first score
 
     def vectors(self, sentences: Sequence[Words], mixed: bool) -> list[np.ndarray]:
         layers = self._bilm.layers(sentences)
-        return [scalar_mix(sentence, np.zeros(len(sentence)), 1.0) for sentence in layers] if mixed else layers
+        return [scalar_mix(sentence, *self._mix) for sentence in layers] if mixed else layers
 
     def softmax(self) -> Softmax:
         with self._lock:
@@ -126,55 +124,37 @@ def initial_engine(source: Source, requested: Name | None, num_threads: int | No
         num_threads: how many threads TensorFlow was asked to use; None: not asked.
 
     Raises:
-        InputError: if there is no such engine, or the source cannot be computed by it.
+        InputError: if there is no such engine, or it cannot compute in the source's precision.
     """
     if requested is None:
-        wants_tensorflow = num_threads is not None or source.precision != "float32"
-        return "tensorflow" if wants_tensorflow else source.engines[0]
+        uses_tensorflow = source.needs_tensorflow or num_threads is not None or source.precision != "float32"
+        return "tensorflow" if uses_tensorflow else "numpy"
     if requested not in get_args(Name):
         raise InputError("engine", f"one of {', '.join(get_args(Name))}", repr(requested))
-    if requested not in source.engines:
-        raise InputError("engine", f"a SavedModel needs {source.engines[0]}")
     if requested == "numpy" and source.precision != "float32":
         raise InputError("engine", f"{source.precision} products need tensorflow")
     return requested
 
 
 def make(source: Source, name: Name, num_threads: int | None = None) -> Engine:
-    """Returns the engine of this name for a source; raises `InputError` if a file is damaged.
+    """Returns the engine of this name for a source; `num_threads` is as for `Embedder`.
 
-    `num_threads` is as for `Embedder`.
+    Raises:
+        InputError: if a file is damaged, or this CPU does not have the precision.
+        ModuleNotFoundError: if it needs TensorFlow, which is not installed.
     """
+    if name == "tensorflow" or source.needs_tensorflow:
+        extras.check_installed("tensorflow")
+        extras.check_keras_backend()
     if name == "numpy":
         return NumpyEngine(source)
-    extras.check_keras_backend()
     from elmo_tf import tensorflow_engine  # noqa: PLC0415 - it imports TensorFlow
 
     if num_threads is not None:
         tensorflow_engine.limit_threads(num_threads)
-    return tensorflow_engine.new_engine(source)
+    return tensorflow_engine.TensorFlowEngine(source)
 
 
 def tensorflow_is_installed() -> bool:
     """Whether TensorFlow can be imported; without it, NumPy computes everything."""
     return importlib.util.find_spec("tensorflow") is not None
-
-
-def check_layers(layers: Layers, num_layers: int | None = None) -> None:
-    """Raises `InputError` unless `layers` is in `LAYERS`, or is the number of one of `num_layers` layers."""
-    is_number = isinstance(layers, int | np.integer) and not isinstance(layers, bool)
-    if layers in LAYERS if isinstance(layers, str) else is_number and 0 <= layers < (num_layers or layers + 1):
-        return
-    numbers = "a layer's number" if num_layers is None else f"0 to {num_layers - 1}"
-    raise InputError("layers", f"one of {', '.join(LAYERS)}, or {numbers}", repr(layers))
-
-
-def select_layers(vectors: np.ndarray, layers: Layers) -> np.ndarray:
-    """Selects or combines layers, given the mix or all of them, `(num_layers, tokens, dim)`."""
-    if layers in ("all", "mix"):
-        return vectors
-    if layers == "average":
-        return vectors.mean(axis=0, dtype=np.float32)
-    if layers == "sum":
-        return vectors.sum(axis=0, dtype=np.float32)
-    return vectors[-1 if layers == "top" else layers]

@@ -96,7 +96,7 @@ def not_utf8(location: str, problem: str, text: bytes = b"") -> InputError:
 
 
 @contextlib.contextmanager
-def memory_explained(parameters: str = "memory", remedy: str = "") -> Iterator[None]:
+def explain_out_of_memory(parameters: str = "memory", remedy: str = "") -> Iterator[None]:
     """Turns TensorFlow's or Python's error about too little memory into an `InputError`.
 
     Args:
@@ -108,7 +108,7 @@ def memory_explained(parameters: str = "memory", remedy: str = "") -> Iterator[N
     except Exception as error:
         if isinstance(error, InputError) or not is_about_memory(error):
             raise
-        problem = f"too little memory{remedy and f'; {remedy}'} ({_first_line(error)})"
+        problem = f"too little memory{remedy and f'; {remedy}'} ({_allocation_line(error)})"
         raise InputError(parameters, problem) from error
 
 
@@ -121,7 +121,7 @@ def is_about_memory(error: BaseException) -> bool:
     return type(error).__name__ == "ResourceExhaustedError" or any(words in str(error) for words in _OUT_OF_MEMORY)
 
 
-def _first_line(error: BaseException) -> str:
+def _allocation_line(error: BaseException) -> str:
     """Returns the line about the failed allocation, without TensorFlow's names of nodes and devices."""
     lines = re.sub(r"\{\{.*?\}\}|\[Op:.*|/job:\S*/device:|by allocator \S+", "", str(error)).strip().splitlines()
     about_memory = [line for line in lines if any(words in line for words in _OUT_OF_MEMORY)]

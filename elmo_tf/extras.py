@@ -34,7 +34,7 @@ def missing_extra(error: ModuleNotFoundError) -> str | None:
 
 
 @contextlib.contextmanager
-def required() -> Iterator[None]:
+def explain_missing_extra() -> Iterator[None]:
     """Gives the `ModuleNotFoundError` of an import in the block the message of `missing_extra`, if there is any."""
     try:
         yield
@@ -45,8 +45,8 @@ def required() -> Iterator[None]:
 
 
 def check_installed(module: str) -> None:
-    """Checks, without importing it, that a module of an extra is there; fails as `required` does."""
-    with required():
+    """Checks, without importing it, that a module is installed; raises as `explain_missing_extra` if it is not."""
+    with explain_missing_extra():
         if importlib.util.find_spec(module) is None:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 

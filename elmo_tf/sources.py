@@ -1,7 +1,7 @@
 """Where a model can come from: an exported SavedModel, a workdir, published files, or a published model's name.
 
-Only this file knows what a source can be. TensorFlow is imported only when a network is built: weights of
-published files are read without it, and a job that starts worker processes has to find its source first.
+Only this file knows what a source can be. TensorFlow is imported only to build a network, and to read SavedModels and
+workdirs: published files do not need it, and a job that starts worker processes has to find its source first.
 """
 
 import abc
@@ -10,17 +10,16 @@ import hashlib
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.published import arrays, fetching, models
+from elmo_tf.published import arrays, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, contract
-from elmo_tf.text import tokenizers
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.text.vocabulary import Softmax
 from elmo_tf.workdir.folder import is_workdir, open_workdir
@@ -32,11 +31,10 @@ if TYPE_CHECKING:
 # A folder, a published model's name, or options.json with weights.hdf5.
 Path = str | os.PathLike | Sequence[str | os.PathLike]
 
-EngineName = Literal["numpy", "tensorflow"]  # what computes
+PRECISIONS = ("float32", "bfloat16")  # of the matrix products
 
-# Of the matrix products of a model in memory. A SavedModel computes in float32: it may run on any machine.
-PRECISIONS = ("float32", "bfloat16")
-
+_NLPL_WEIGHTS = "model.hdf5"  # in folders of the NLPL repository
+_MANY_LANGS = "token_embedder.pkl"  # of ELMoForManyLangs
 _EXPECTED = (
     "a SavedModel, a workdir, a folder of options.json and weights.hdf5, the pair of these two files, or "
     f"{models.expected_names()}"
@@ -54,20 +52,16 @@ class Source(abc.ABC):
     Args:
         name: identifies it, also on another machine that has the files: an absolute path, or a model's name.
         config: the network's sizes.
-        tokenizer: how a sentence is split, one of `tokenizers.TOKENIZERS`.
-        precision: of `model`'s matrix products, one of `PRECISIONS`.
+        tokenizer: how a sentence is split, in `tokenizers.TOKENIZERS`.
+        precision: of the network's matrix products, in `PRECISIONS`.
     """
 
-    engines: ClassVar[tuple[EngineName, ...]] = ("tensorflow", "numpy")  # what can compute it, the default first
-    precisions: ClassVar[tuple[str, ...]] = PRECISIONS
+    needs_tensorflow: ClassVar[bool] = True  # to read it
 
     name: str
     config: config_lib.ModelConfig
     tokenizer: str = "whitespace"
     precision: str = "float32"
-
-    def __post_init__(self) -> None:
-        tokenizers.check(self.tokenizer)
 
     @property
     def num_layers(self) -> int:
@@ -80,12 +74,9 @@ class Source(abc.ABC):
         return 2 * self.config.lstm.projection_dim
 
     def with_precision(self, precision: str) -> Self:
-        """Returns the same model with another precision; `InputError` if it does not have it."""
+        """Returns the same model with another precision, one of `PRECISIONS`."""
         if precision not in PRECISIONS:
             raise InputError("precision", f"one of {', '.join(PRECISIONS)}", repr(precision))
-        if precision not in self.precisions:
-            expected = "float32 for a SavedModel, whose graph computes in it; published files can use another"
-            raise InputError("precision", expected, precision)
         return dataclasses.replace(self, precision=precision)
 
     def shape(self, layers: str | int) -> tuple[int, ...]:
@@ -96,15 +87,19 @@ class Source(abc.ABC):
     def sha256(self) -> str:
         """Returns a checksum of all that determines the vectors but `precision`; `InputError` if a file is damaged."""
 
+    @abc.abstractmethod
     def weights(self) -> dict[str, np.ndarray]:
         """Returns the weights without a softmax, float32, by name; `InputError` if a file is damaged."""
-        from elmo_tf.model.variables import relative_names  # noqa: PLC0415 - see the top
 
-        return {name: variable.numpy() for name, variable in relative_names(self.trainable_network()).items()}
+    def mix(self) -> tuple[np.ndarray, float]:
+        """Returns the scalar parameters of the layers, and gamma: those of the average unless the source has a mix."""
+        return np.zeros(self.num_layers, np.float32), 1.0
 
-    @abc.abstractmethod
     def trainable_network(self) -> "BiLM":
         """Returns the network for training, without a softmax; `InputError` if a file is damaged."""
+        from elmo_tf.model.bilm import BiLM  # noqa: PLC0415 - see the top
+
+        return BiLM.from_weights(self.config, self.weights())
 
     def network(self) -> "PackedBiLM":
         """Returns the network for use in TensorFlow, without a softmax; `InputError` if a file is damaged."""
@@ -119,10 +114,7 @@ class Source(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class SavedModel(Source):
-    """A version's folder of an exported model; its mix is part of it."""
-
-    engines = ("tensorflow",)
-    precisions = ("float32",)
+    """A version's folder of an exported model, which has a mix. TensorFlow reads its variables, not its graph."""
 
     @property
     def path(self) -> pathlib.Path:
@@ -134,16 +126,16 @@ class SavedModel(Source):
         lines = [f"{name} {about.sha256}" for name, about in listed if not name.startswith("assets")]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
-    def network(self) -> "PackedBiLM":
+    def weights(self) -> dict[str, np.ndarray]:
         from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
 
         checksums.check(self.path, thorough=True)
-        return stored_weights.read_network(self.path, self.config)
+        return stored_weights.read_weights(self.path, self.config)
 
-    def trainable_network(self) -> "BiLM":
-        from elmo_tf.model.bilm import BiLM  # noqa: PLC0415 - see the top
+    def mix(self) -> tuple[np.ndarray, float]:
+        from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
 
-        return BiLM.of(self.network())
+        return stored_weights.read_mix(self.path, self.num_layers)
 
     def softmax(self) -> Softmax:
         from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
@@ -152,8 +144,7 @@ class SavedModel(Source):
         if not file.exists():
             return super().softmax()
         vocabulary = vocabulary_lib.from_bytes(file.read_bytes(), str(file))
-        softmax = stored_weights.read_softmax(self.path, self.config, len(vocabulary))
-        return Softmax(softmax.kernel.numpy(), softmax.bias.numpy(), vocabulary)
+        return stored_weights.read_softmax(self.path, self.config, vocabulary)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,10 +158,12 @@ class Workdir(Source):
             digest.update(values.tobytes())
         return digest.hexdigest()
 
-    def trainable_network(self) -> "BiLM":
-        from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - see the top
+    def weights(self) -> dict[str, np.ndarray]:
+        from elmo_tf.model.variables import relative_names  # noqa: PLC0415 - see the top
+        from elmo_tf.workdir import checkpoints  # noqa: PLC0415
 
-        return checkpoints.restore(open_workdir(self.name), with_softmax=False)[0]
+        bilm, _ = checkpoints.restore(open_workdir(self.name), with_softmax=False)
+        return {name: variable.numpy() for name, variable in relative_names(bilm).items()}
 
     def softmax(self) -> Softmax:
         from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - see the top
@@ -188,7 +181,7 @@ class Published(Source):
 
     options: pathlib.Path = pathlib.Path()
     weights_file: pathlib.Path = pathlib.Path()
-    engines = ("numpy", "tensorflow")
+    needs_tensorflow = False
 
     def sha256(self) -> str:
         with open(self.weights_file, "rb") as file:
@@ -197,11 +190,6 @@ class Published(Source):
 
     def weights(self) -> dict[str, np.ndarray]:
         return dict(arrays.read_weights(self.weights_file, self.config))
-
-    def trainable_network(self) -> "BiLM":
-        from elmo_tf.published import weights  # noqa: PLC0415 - see the top
-
-        return weights.load(self.options, self.weights_file)[1]
 
     def softmax(self) -> Softmax:
         return arrays.read_softmax(self.weights_file, self.config) or super().softmax()
@@ -231,12 +219,12 @@ def find(source: Path) -> Source:
         problem = f"no model at this path or of this name{models.suggested(source)} (expected {_EXPECTED})"
         raise InputError(str(source), problem)
     model = models.find(str(source))
-    return dataclasses.replace(_published(str(source), *fetching.files(model)), tokenizer=model.tokenizer)
+    return _published(model.name, *model.files(), model.tokenizer)
 
 
 def _source_at(path: pathlib.Path) -> Source | None:
     """Returns the source at an existing path; None if it is none."""
-    name, published = os.path.abspath(path), fetching.files_in(path)
+    name, published = os.path.abspath(path), _published_files(path)
     if is_workdir(path):
         workdir = open_workdir(path)
         return Workdir(name, workdir.config.model, workdir.tokenizer)
@@ -247,6 +235,33 @@ def _source_at(path: pathlib.Path) -> Source | None:
     staging.check_for_tensorflow(version)
     checksums.check(version)
     return SavedModel(os.path.abspath(version), assets.read_config(version), assets.read_tokenizer(version))
+
+
+def _published_files(folder: pathlib.Path) -> models.Files | None:
+    """Returns the options and the weights in a folder, or None if it has no options.
+
+    `options.json` and `weights.hdf5`; with NLPL `model.hdf5`; with AllenNLP `elmo_..._options.json` and
+    `elmo_..._weights.hdf5`, or any other end.
+
+    Raises:
+        InputError: if it has the files of several models, or those of another kind of model.
+    """
+    if folder.suffix == ".zip" and folder.is_file():
+        raise InputError(str(folder), f"an archive: unpack it (unzip {folder} -d {folder.stem}) and give the folder")
+    if (folder / _MANY_LANGS).is_file():
+        raise InputError(
+            str(folder), "a model of ELMoForManyLangs: another network, in PyTorch's files, that cannot be read"
+        )
+    usual = folder / models.OPTIONS_FILE
+    options = [usual] if usual.is_file() else sorted(folder.glob("*_options.json"))
+    if not options:
+        return None
+    known_weights = [path for path in (folder / models.WEIGHTS_FILE, folder / _NLPL_WEIGHTS) if path.is_file()]
+    weights = known_weights[:1] or sorted(folder.glob("*_weights*.hdf5"))
+    if len(options) > 1 or len(weights) > 1:
+        names = ", ".join(path.name for path in [*options, *weights])
+        raise InputError(str(folder), f"the files of several models ({names}): give the two files of one model")
+    return models.Files(options[0], weights[0] if weights else folder / models.WEIGHTS_FILE)
 
 
 def network(
@@ -274,5 +289,5 @@ def network(
     return source if isinstance(source, PackedBiLM) else PackedBiLM.of(source)
 
 
-def _published(name: str, options: pathlib.Path, weights: pathlib.Path) -> Published:
-    return Published(name, read_options(options).model, options=options, weights_file=weights)
+def _published(name: str, options: pathlib.Path, weights: pathlib.Path, tokenizer: str = "whitespace") -> Published:
+    return Published(name, read_options(options).model, tokenizer, options=options, weights_file=weights)

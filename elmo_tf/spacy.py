@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from elmo_tf import embedder, engines, extras, sources
+from elmo_tf import embedder, extras, sources
 from elmo_tf.errors import InputError
 
-with extras.required():
+with extras.explain_missing_extra():
     from spacy.language import Language
     from spacy.tokens import Doc, Span, Token
     from spacy.util import minibatch
@@ -30,10 +30,10 @@ class ElmoPipe:
         InputError: as `elmo_tf.load` does, or for other layers.
     """
 
-    def __init__(self, source: sources.Path, layers: engines.Layers = "mix"):
+    def __init__(self, source: sources.Path, layers: embedder.Layers = "mix"):
         self._source, self._layers = sources.find(source), layers
         self._model: embedder.Embedder | None = None
-        engines.check_layers(layers, self._source.num_layers)
+        embedder.check_layers(layers, self._source.num_layers)
         if layers == "all":
             raise InputError("layers", "one vector per token: mix, top, average, sum or a number", "'all'")
 

@@ -1,4 +1,4 @@
-"""An `engines.Engine` that computes in TensorFlow: a SavedModel's own graph, or a graph around the network."""
+"""The engine of an `Embedder` that computes in TensorFlow."""
 
 import contextlib
 import functools
@@ -10,12 +10,10 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import extras, sources
-from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.model import log_probs, operations
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.sampled_softmax import new_softmax
-from elmo_tf.model.scalar_mix import build_mix
-from elmo_tf.savedmodel import assets, checksums
+from elmo_tf.model.scalar_mix import ScalarMix, build_mix
 from elmo_tf.text import in_graph
 from elmo_tf.text.vocabulary import Softmax
 
@@ -37,35 +35,16 @@ def limit_threads(num_threads: int) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(num_threads)
 
 
-def new_engine(source: sources.Source) -> "TensorFlowEngine":
-    """Returns the engine for a source; raises `InputError` if a file is damaged or the CPU lacks the precision."""
-    extras.check_not_forked()
-    if isinstance(source, sources.SavedModel):
-        model = _load(source)
-        # Scores are computed from the weights, which are read with the first score.
-        return TensorFlowEngine(source, model.tokens, source.network, keep=model)
-    if source.precision == "bfloat16":
-        operations.check_bfloat16()
-    bilm = source.network()
-    # Scores are computed in float32.
-    is_exact = source.precision == "float32"
-    return TensorFlowEngine(
-        source, _graph(bilm), lambda: bilm if is_exact else source.with_precision("float32").network()
-    )
-
-
 class TensorFlowEngine:
-    """See `engines.Engine`.
+    """An `engines.Engine` that computes in TensorFlow, in the source's precision; scores in float32."""
 
-    Args:
-        source: of the model.
-        embed: computes vectors.
-        network: returns the network that computes log-probabilities; called at most once.
-        keep: what `embed` needs to stay in memory.
-    """
-
-    def __init__(self, source: sources.Source, embed: _Embed, network: Callable[[], PackedBiLM], keep: Any = None):
-        self._source, self._embed, self._network, self._keep = source, embed, network, keep
+    def __init__(self, source: sources.Source):
+        extras.check_not_forked()
+        if source.precision == "bfloat16":
+            operations.check_bfloat16()
+        self._source, self._bilm = source, source.network()
+        scalar_parameters, gamma = source.mix()
+        self._embed = _graph(self._bilm, build_mix(source.num_layers, scalar_parameters.tolist(), gamma))
         self._lock = threading.Lock()  # several threads may ask for the first score
 
     def vectors(self, sentences: Sequence[Words], mixed: bool) -> list[np.ndarray]:
@@ -91,7 +70,9 @@ class TensorFlowEngine:
     @functools.cached_property
     def _scoring_graph(self) -> tuple[Softmax, Any]:
         """The softmax, and the graph of log-probabilities."""
-        weights, bilm = self._source.softmax(), self._network()
+        weights, bilm = self._source.softmax(), self._bilm
+        if self._source.precision != "float32":
+            bilm = self._source.with_precision("float32").network()
         softmax, max_chars = new_softmax(weights.kernel, weights.bias), bilm.config.char_cnn.max_chars_per_token
 
         @tf.function(input_signature=[_STRINGS, _LENGTHS, tf.TensorSpec((None, None), tf.int32)], autograph=False)
@@ -107,9 +88,9 @@ class TensorFlowEngine:
             return self._scoring_graph
 
 
-def _graph(bilm: PackedBiLM) -> _Embed:
-    """Returns a graph of the network; the mix is the average of the layers, from the zero state."""
-    mix, max_chars = build_mix(bilm.config.lstm.num_layers + 1), bilm.config.char_cnn.max_chars_per_token
+def _graph(bilm: PackedBiLM, mix: ScalarMix) -> _Embed:
+    """Returns a graph of the network and the mix of its layers."""
+    max_chars = bilm.config.char_cnn.max_chars_per_token
 
     @tf.function(input_signature=[_STRINGS, _LENGTHS], autograph=False)
     def embed(tokens, lengths):
@@ -117,19 +98,6 @@ def _graph(bilm: PackedBiLM) -> _Embed:
         return {"layers": layers, "elmo": mix(layers)}
 
     return embed
-
-
-def _load(source: sources.SavedModel) -> Any:
-    """Returns the loaded SavedModel."""
-    if assets.read_tokenizer(source.path) == "unicode":
-        import tensorflow_text  # noqa: F401, PLC0415 - the graph has its operations
-    checksums.check(source.path)
-    try:
-        return tf.saved_model.load(source.name)
-    except Exception as error:  # a damaged graph can raise anything
-        if is_about_memory(error):
-            raise
-        raise InputError(source.name, f"the SavedModel is damaged: {reason(error)}") from None
 
 
 def _padded(sentences: Sequence[Words]) -> np.ndarray:

@@ -25,7 +25,7 @@ from tensorflow.python.eager import context
 from elmo_tf import engines
 from elmo_tf.model import operations
 from elmo_tf.model.bilm import BiLM
-from elmo_tf.published import fetching
+from elmo_tf.published import models
 from elmo_tf.training import loop
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks
@@ -107,7 +107,7 @@ def bfloat16_cpu(monkeypatch, tmp_path) -> pathlib.Path:
 @pytest.fixture
 def home(tmp_path, monkeypatch) -> pathlib.Path:
     """An empty folder for fetched models."""
-    monkeypatch.setenv(fetching.HOME_VARIABLE, str(tmp_path / "home"))
+    monkeypatch.setenv(models.HOME_VARIABLE, str(tmp_path / "home"))
     return tmp_path / "home"
 
 

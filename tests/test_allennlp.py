@@ -10,7 +10,7 @@ import pytest
 import elmo_tf
 from elmo_tf.allennlp import ElmoEmbedder
 from elmo_tf.errors import InputError
-from elmo_tf.published import fetching, models
+from elmo_tf.published import models
 from tests import checks
 from tests.checks import TOLERANCE
 from tests.published import published_files as files
@@ -93,7 +93,9 @@ def test_what_allennlp_refuses_is_refused(elmo, tmp_path, text, options, message
 @pytest.mark.parametrize("host", ["https://allennlp.s3.amazonaws.com", "https://s3-us-west-2.amazonaws.com/allennlp"])
 def test_the_addresses_of_a_published_model_and_no_file_at_all_mean_its_name(published, monkeypatch, host):
     asked = []
-    monkeypatch.setattr(fetching, "files", lambda model: asked.append(model.name) or fetching.Files(*published))
+    monkeypatch.setattr(
+        models.PublishedModel, "files", lambda model: asked.append(model.name) or models.Files(*published)
+    )
     small = models.find("small")
     ElmoEmbedder(f"{host}/models/elmo/{small.options}", f"{host}/models/elmo/{small.weights}")
     ElmoEmbedder()

@@ -1,9 +1,11 @@
 """What computes vectors and probabilities: NumPy and TensorFlow agree, and each model gets the one that suits it."""
 
+import itertools
 import pickle
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import elmo_tf
 from elmo_tf import embedder, engines, sources, tensorflow_engine
@@ -90,10 +92,14 @@ def test_an_engine_that_cannot_be_had_is_refused(engine, options, message):
         elmo_tf.load("english", engine=engine, **options)
 
 
-def test_a_savedmodel_needs_tensorflow(savedmodel):
-    with pytest.raises(InputError, match=r"^engine: a SavedModel needs tensorflow$"):
-        elmo_tf.load(savedmodel.path, engine="numpy")
-    assert elmo_tf.load(savedmodel.path).engine == "tensorflow"
+def test_a_savedmodel_is_computed_by_either_with_its_mix_as_its_own_graph_does(savedmodel):
+    models = [elmo_tf.load(savedmodel.path, engine=engine) for engine in (None, "numpy")]
+    assert [model.engine for model in models] == ["tensorflow", "numpy"]
+    strings, exported = ["the cat sat", "naïve"], tf.saved_model.load(str(savedmodel.path))
+    outputs = exported.default(strings=tf.constant(strings))
+    for model, (layers, name) in itertools.product(models, {"all": "layers", "mix": "elmo"}.items()):
+        for row, encoded in zip(outputs[name].numpy(), model.encode(strings, layers), strict=True):
+            np.testing.assert_allclose(encoded.vectors, row[..., : len(encoded.tokens), :], **checks.TOLERANCE)
 
 
 def test_threads_for_tensorflow_ask_for_tensorflow(monkeypatch):

@@ -116,6 +116,22 @@ def test_the_unicode_tokenizer_in_a_graph_names_its_extra(monkeypatch):
         in_graph.split(tf.constant(["a dog"]), "unicode")
 
 
+LOAD = """
+import elmo_tf
+for source, engine in (("english", "tensorflow"), (sys.argv[1], "numpy")):
+    try:
+        elmo_tf.load(source, engine=engine)
+    except ModuleNotFoundError as error:
+        print(error)
+"""
+
+
+def test_a_model_that_needs_tensorflow_says_so_without_it(workdir):
+    code = WITHOUT.format(absent={"tensorflow"}) + LOAD
+    done = run_python("-c", code, workdir.path, check=False)
+    assert done.stdout == "needs tensorflow: install elmo-tf with its dependencies\n" * 2, done.stderr
+
+
 def git(*arguments: str) -> list[str]:
     done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
@@ -294,7 +310,7 @@ def test_a_type_checker_knows_the_names_of_the_wheel(installed, tmp_path):
 
 
 def test_a_module_that_no_extra_has_keeps_its_own_error():
-    with pytest.raises(ModuleNotFoundError, match="No module named 'apache_bean'"), extras.required():
+    with pytest.raises(ModuleNotFoundError, match="No module named 'apache_bean'"), extras.explain_missing_extra():
         import apache_bean  # noqa: F401, PLC0415
     assert extras.missing_extra(ModuleNotFoundError(name="apache_beam.io.gcp")) is None
 

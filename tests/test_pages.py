@@ -15,7 +15,7 @@ import tensorflow as tf
 import elmo_tf
 from elmo_tf import cli, config
 from elmo_tf.cli import jobs
-from elmo_tf.published import fetching
+from elmo_tf.published import models
 from elmo_tf.records import record_folder
 from tests.helpers import ROOT
 
@@ -102,7 +102,7 @@ def run(code: str, **before) -> types.SimpleNamespace:
 
 
 def test_the_first_program_tells_two_senses_apart_and_writes_nothing(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv(fetching.HOME_VARIABLE, str(tmp_path / "home"))
+    monkeypatch.setenv(models.HOME_VARIABLE, str(tmp_path / "home"))
     bank = run(blocks("README.md", "python")[0]).bank
     cosines = bank @ bank.T
     assert min(cosines[0, 1], cosines[2, 3]) > cosines[:2, 2:].max() + 0.2

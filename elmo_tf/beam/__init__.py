@@ -26,5 +26,5 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        with importlib.import_module("elmo_tf.extras").required():
+        with importlib.import_module("elmo_tf.extras").explain_missing_extra():
             return getattr(importlib.import_module(_MODULES[name]), name)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from elmo_tf import __version__
 from elmo_tf.cli import quiet
 from elmo_tf.cli.arguments import Parser, flags_of
-from elmo_tf.errors import InputError, memory_explained
+from elmo_tf.errors import InputError, explain_out_of_memory
 from elmo_tf.extras import check_keras_backend, missing_extra
 
 
@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     _configure_logging()
     flags: Callable[[], dict[str, str]] = dict
     try:
-        with _resend_lost_interrupts(), memory_explained():
+        with _resend_lost_interrupts(), explain_out_of_memory():
             if argv[:1] in (["preprocess"], ["embed"]):  # they take Beam's options, too
                 from elmo_tf.cli import jobs
 

@@ -144,8 +144,8 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--precision",
         choices=sources.PRECISIONS,
-        help="number format of the matrix products (default: float32); bfloat16 needs published files or a name, and "
-        "is faster for large models on CPUs with AMX",
+        help="number format of the matrix products (default: float32); bfloat16 is faster for large models on CPUs "
+        "with AMX",
     )
     add(
         "--batch-tokens",

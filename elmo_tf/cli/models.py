@@ -96,11 +96,11 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _models(arguments: argparse.Namespace) -> None:
-    from elmo_tf.published import fetching, models
+    from elmo_tf.published import models
 
     rows = []
     for model in models.MODELS:
-        here = "yes" if fetching.are_here(model) else "no"
+        here = "yes" if model.is_local else "no"
         urls = {name: without_credentials(url) for name, url in model.urls.items()}
         rows.append(dataclasses.asdict(model) | {"checked": model.checked, "here": here, "urls": urls})
     if arguments.json:
@@ -156,7 +156,7 @@ def _check_import(arguments: argparse.Namespace) -> None:
 
 def _import_published(arguments: argparse.Namespace) -> None:
     from elmo_tf.model.sampled_softmax import new_softmax
-    from elmo_tf.published import arrays, fetching, models
+    from elmo_tf.published import arrays, models
     from elmo_tf.published import weights as published_weights
     from elmo_tf.savedmodel import writing
     from elmo_tf.training import importing
@@ -167,7 +167,7 @@ def _import_published(arguments: argparse.Namespace) -> None:
     if arguments.name is not None:
         model = models.find(arguments.name)
         provenance, settings = {"model": model.name}, {"tokenizer": model.tokenizer} | settings
-        options, weights = fetching.files(model)
+        options, weights = model.files()
     config, bilm = published_weights.load(options, weights)
     stored = arrays.read_softmax(weights, config.model)
     if arguments.softmax and stored is None:

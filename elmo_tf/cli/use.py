@@ -88,10 +88,10 @@ def _verify(arguments: argparse.Namespace) -> None:
 
 
 def _chosen_engine(source: "Source", text: str | None = None) -> "Name":
-    """Returns NumPy, which starts at once, if it can run the model and the file is not large; otherwise TensorFlow."""
+    """Returns NumPy, which starts at once, if it can read the model and the file is not large; otherwise TensorFlow."""
     from elmo_tf import engines
 
-    if source.engines[0] == "numpy" and not (text and _is_large(text) and engines.tensorflow_is_installed()):
+    if not source.needs_tensorflow and not (text and _is_large(text) and engines.tensorflow_is_installed()):
         return "numpy"
     quiet.load_tensorflow(on_gpu=False)
     return "tensorflow"

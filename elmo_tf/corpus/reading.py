@@ -46,7 +46,7 @@ _FASTA_ENDINGS = (".fa", ".fasta", ".faa", ".fna")  # the usual ones; they only 
 
 
 def _open_zstd(file: BinaryIO) -> Any:
-    with extras.required():
+    with extras.explain_missing_extra():
         from backports import zstd  # noqa: PLC0415 - only with an extra
     # Large text collections are often written by `zstd --long=31`. A file takes only the memory it needs.
     return zstd.ZstdFile(file, options={zstd.DecompressionParameter.window_log_max: 31})

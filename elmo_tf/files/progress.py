@@ -88,35 +88,19 @@ class ByteProgress:
         self.line.show(text)
 
 
-def bar(noun: str) -> Callable[[int, int], None]:
+def reporter(template: str, on_terminals_only: bool = False) -> Callable[[int, int], None]:
     """Returns a function that is called with how many things are done and how many there are.
 
-    It draws a bar on a terminal, and nothing elsewhere.
-    """
-    line = ProgressLine(at_once=False)
-
-    def draw(done: int, total: int) -> None:
-        if done >= total:
-            line.clear()
-        elif sys.stderr.isatty() and line.due():
-            filled = _BAR_CELLS * done // total
-            line.show(f"[{'#' * filled}{'.' * (_BAR_CELLS - filled)}] {done:,} of {total:,} {noun}")
-
-    return draw
-
-
-def reporter(template: str) -> Callable[[int, int], None]:
-    """Returns a function that is called with how many things are done and how many there are.
-
-    It shows both numbers in `template`, such as `scored {:,} of {:,} sentences`.
+    It shows both numbers in `template`, such as `scored {:,} of {:,} sentences`, and a bar in place of `{bar}`.
     """
     line = ProgressLine(at_once=False)
 
     def report(done: int, total: int) -> None:
         if done >= total:
             line.clear()
-        elif line.due():
-            line.show(template.format(done, total))
+        elif line.due() and (sys.stderr.isatty() or not on_terminals_only):
+            filled = _BAR_CELLS * done // total
+            line.show(template.format(done, total, bar=f"[{'#' * filled}{'.' * (_BAR_CELLS - filled)}]"))
 
     return report
 

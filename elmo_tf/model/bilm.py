@@ -2,16 +2,18 @@
 
 import functools
 import itertools
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.model.encoder import Encoder, States, new_char_cnn, run_directions
 from elmo_tf.model.lstmp import LSTMP
 from elmo_tf.model.sampled_softmax import SampledSoftmax
-from elmo_tf.model.variables import DIRECTIONS, float32_policy
+from elmo_tf.model.variables import DIRECTIONS, float32_policy, relative_names
 from elmo_tf.records.windows import Window
 
 
@@ -77,6 +79,14 @@ class BiLM(Encoder, keras.Model):
                 self.softmax = SampledSoftmax(vocab_size, product_dtype, name="softmax")
                 self.softmax.build((None, lstm.projection_dim))
         self.built = True
+
+    @classmethod
+    def from_weights(cls, config: config_lib.ModelConfig, weights: Mapping[str, np.ndarray]) -> Self:
+        """Returns the network, without a softmax, with weights by the names of `variables.relative_names`."""
+        bilm = cls(config)
+        for name, variable in relative_names(bilm).items():
+            variable.assign(weights[name])
+        return bilm
 
     def _lstm(self, name: str) -> LSTMP:
         lstm = self.config.lstm

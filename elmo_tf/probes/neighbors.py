@@ -12,8 +12,8 @@ import numpy as np
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.word_vectors import iterate_word_vectors
 from elmo_tf.corpus.sentences import read_lines
-from elmo_tf.embedder import Embedder
-from elmo_tf.engines import Layers, Words, check_layers
+from elmo_tf.embedder import Embedder, Layers, check_layers
+from elmo_tf.engines import Words
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.probes.vectors import unit

@@ -47,7 +47,7 @@ _SINGLE_LAYER = (
 )
 # The reference convolves with conv2d over a single row: its kernels have a leading axis of 1.
 _CONVOLUTION = re.compile(r"char_cnn/kernel_\d+")
-_TABLE = {ours: theirs for ours, *theirs in _NAMES}
+_PUBLISHED_NAMES = {name: published for name, *published in _NAMES}
 
 
 class Names(NamedTuple):
@@ -58,19 +58,18 @@ class Names(NamedTuple):
     shape: tuple[int, ...]
 
 
-def published(ours: str, shape: tuple[int, ...]) -> Names:
-    """Returns the published names and shape of a weight of ours."""
-    number = re.search(r"_(\d+)(/|$)", ours)
+def published_names(name: str, shape: tuple[int, ...]) -> Names:
+    """Returns the published names and shape of a weight, given our name and its shape here."""
+    number = re.search(r"_(\d+)(/|$)", name)
+    templates = _PUBLISHED_NAMES[re.sub(r"_\d+(/|$)", r"_{n}\1", name)]
     hdf5, checkpoint = (
-        name and name.replace("{cell}", cell).replace("{n}", number[1] if number else "")
-        for name, cell in zip(
-            _TABLE[re.sub(r"_\d+(/|$)", r"_{n}\1", ours)], (_HDF5_CELL, _CHECKPOINT_CELL), strict=True
-        )
+        template and template.replace("{cell}", cell).replace("{n}", number[1] if number else "")
+        for template, cell in zip(templates, (_HDF5_CELL, _CHECKPOINT_CELL), strict=True)
     )
-    return Names(hdf5, f"lm/{checkpoint}", (1, *shape) if _CONVOLUTION.fullmatch(ours) else tuple(shape))
+    return Names(hdf5, f"lm/{checkpoint}", (1, *shape) if _CONVOLUTION.fullmatch(name) else tuple(shape))
 
 
-class Source(NamedTuple):
+class StoredArrays(NamedTuple):
     """Named arrays in a file."""
 
     path: str | os.PathLike  # the file, or the prefix of several files
@@ -78,7 +77,7 @@ class Source(NamedTuple):
     read: Callable[[str], np.ndarray]  # returns the array of that name
 
 
-def stored_names(source: Source, expected: Shapes) -> dict[str, str]:
+def stored_names(source: StoredArrays, expected: Shapes) -> dict[str, str]:
     """Returns the name in the source of each expected array, after comparing all names and shapes.
 
     The names of a single LSTM layer may lack its number.
@@ -98,7 +97,7 @@ def stored_names(source: Source, expected: Shapes) -> dict[str, str]:
     return stored
 
 
-def read_all(source: Source, expected: Shapes) -> Iterator[tuple[str, np.ndarray]]:
+def read_all(source: StoredArrays, expected: Shapes) -> Iterator[tuple[str, np.ndarray]]:
     """Yields every expected array with its name, float32, array by array.
 
     Raises:
@@ -121,7 +120,7 @@ def read_hdf5(path: str | os.PathLike, expected: Shapes) -> Iterator[tuple[str, 
     if not pathlib.Path(path).is_file():
         raise InputError(str(path), "no such file")
     with damage_reported("a complete HDF5 file", path), h5py.File(path) as file:
-        yield from read_all(Source(path, _shapes(file), lambda name: file[name][()]), expected)
+        yield from read_all(StoredArrays(path, _shapes(file), lambda name: file[name][()]), expected)
 
 
 def read_weights(path: str | os.PathLike, config: ModelConfig) -> Iterator[tuple[str, np.ndarray]]:
@@ -130,7 +129,7 @@ def read_weights(path: str | os.PathLike, config: ModelConfig) -> Iterator[tuple
     All shapes are compared before the first array is read.
     """
     shape_of = config.weight_shapes()
-    stored = {name: published(name, shape) for name, shape in shape_of.items()}
+    stored = {name: published_names(name, shape) for name, shape in shape_of.items()}
     our_name = {names.hdf5: name for name, names in stored.items() if names.hdf5}
     for name, values in read_hdf5(path, {names.hdf5: names.shape for names in stored.values() if names.hdf5}):
         yield our_name[name], values.reshape(shape_of[our_name[name]])

@@ -1,13 +1,20 @@
-"""The models published for ELMo: a table of names, addresses, sizes and checksums."""
+"""The models published for ELMo: a table of names, addresses, sizes and checksums; and their files on this machine."""
 
 import dataclasses
 import os
+import pathlib
+from typing import NamedTuple
+
+import h5py
 
 from elmo_tf.errors import InputError, suggestion
+from elmo_tf.files import intact
+from elmo_tf.published.options import read_options
 
 # The start of the table's addresses; the environment variable names a mirror to use instead.
 ADDRESS = "https://allennlp.s3.amazonaws.com/models/elmo"
 MIRROR_VARIABLE = "ELMO_TF_MIRROR"
+HOME_VARIABLE = "ELMO_TF_HOME"
 
 # Names of a model's two files on this machine.
 OPTIONS_FILE = "options.json"
@@ -16,7 +23,15 @@ WEIGHTS_FILE = "weights.hdf5"
 SOFTMAX_FILE = "softmax.hdf5"
 VOCABULARY_FILE = "vocab.txt"
 
+_PACKAGED = pathlib.Path(__file__).parent  # has a folder for each model that comes with this package
 _NEWS = "1 Billion Word, 0.8 G tokens of news"
+
+
+class Files(NamedTuple):
+    """The two files of a model."""
+
+    options: pathlib.Path
+    weights: pathlib.Path
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +68,70 @@ class PublishedModel:
     def checked(self) -> str:
         """What is known of the weights file, besides the name and shape of every array in it."""
         return "SHA-256" if self.sha256 else "size" if self.size else "arrays"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its files are on this machine."""
+        return all(path.is_file() for path in self._paths)
+
+    @property
+    def _paths(self) -> Files:
+        folder = (_PACKAGED if self.comes_with_package else home()) / self.name
+        return Files(folder / OPTIONS_FILE, folder / WEIGHTS_FILE)
+
+    def files(self) -> Files:
+        """Returns its files, and fetches them first if they are not on this machine.
+
+        An interrupted download resumes; a wrong file is not kept; a second process waits for the first. Files that are
+        there already, put there by hand for example, are compared with the table as well.
+
+        Raises:
+            InputError: if a file cannot be fetched or written, is damaged, or differs from the table.
+        """
+        paths = self._paths
+        folder = paths.weights.parent
+        if not self.is_local and not self.comes_with_package:
+            self._fetch_missing(folder)
+        try:
+            intact.check(paths.weights, self.size, self.sha256)
+        except InputError as error:
+            # The files stay: a user may have put them there.
+            remedy = f"delete {folder} and the next use fetches it again"
+            if self.comes_with_package:
+                remedy = "install elmo_tf again"
+            raise InputError(self.name, f"the model is damaged: {error}; {remedy}") from None
+        return paths
+
+    def _fetch_missing(self, folder: pathlib.Path) -> None:
+        """Fetches the files that are not in the folder, after waiting for other processes that write there."""
+        from elmo_tf.files import lock  # noqa: PLC0415 - it imports filelock, which local models do not need
+
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with lock.locked(folder, wait=True):
+                for name, url in self.urls.items():
+                    if not (folder / name).exists():
+                        self._fetch(url, folder / name)
+        except OSError as error:
+            problem = f"the folder cannot be written ({error.strerror}); {HOME_VARIABLE} names another"
+            raise InputError(str(folder), problem) from None
+
+    def _fetch(self, url: str, path: pathlib.Path) -> None:
+        """Fetches a file, and removes it if it is not what its name says, such as a network's login page."""
+        from elmo_tf.files import download  # noqa: PLC0415 - it imports Python's HTTPS, a tenth of a second
+
+        expected = (self.size, self.sha256) if path.name == WEIGHTS_FILE else (None, None)
+        try:
+            download.download(url, *expected, path)
+            if path.name == OPTIONS_FILE:
+                read_options(path)
+            elif not h5py.is_hdf5(path):
+                raise InputError(str(path), "not an HDF5 file")
+        except InputError as error:
+            path.unlink(missing_ok=True)
+            urls = " and ".join(map(download.without_credentials, self.urls.values()))
+            by_hand = f"put the files of {urls} by hand into {path.parent} as {OPTIONS_FILE} and {WEIGHTS_FILE}"
+            raise InputError(self.name, f"{error}; try again, or {by_hand}") from None
 
 
 def _allennlp(size: str, folder: str = "", weights: str = "weights") -> tuple[str, str]:
@@ -129,6 +208,16 @@ MODELS = (
         language="Portuguese",
     ),
 )
+
+
+def home() -> pathlib.Path:
+    """Returns the folder of all models: `$ELMO_TF_HOME`, or `elmo_tf` in the user's cache folder."""
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = pathlib.Path(os.environ.get(HOME_VARIABLE) or f"{cache}/elmo_tf")
+    try:
+        return folder.expanduser()
+    except RuntimeError:  # neither HOME nor an entry in the system's list of users, as in some containers
+        raise InputError(HOME_VARIABLE, "not set, and there is no home folder; set it to a folder for models") from None
 
 
 def is_name(value: object) -> bool:

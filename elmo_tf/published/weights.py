@@ -22,10 +22,12 @@ from elmo_tf.text.vocabulary import Vocabulary
 
 def names(bilm: BiLM) -> list[tuple[keras.Variable, arrays.Names]]:
     """Returns the network's variables, in the order of `bilm.trainable_variables`, with their published names."""
-    return [(v, arrays.published(name, tuple(v.shape))) for name, v in relative_names(bilm).items()]
+    return [(v, arrays.published_names(name, tuple(v.shape))) for name, v in relative_names(bilm).items()]
 
 
-def assign(source: arrays.Source, shapes: arrays.Shapes, variables: Mapping[str, tf.Variable | keras.Variable]) -> None:
+def assign(
+    source: arrays.StoredArrays, shapes: arrays.Shapes, variables: Mapping[str, tf.Variable | keras.Variable]
+) -> None:
     """Reads the arrays of these shapes into the variables of the same names; raises as `arrays.read_all`."""
     for name, values in arrays.read_all(source, shapes):
         variables[name].assign(values.reshape(variables[name].shape))
@@ -39,10 +41,7 @@ def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config
     """
     config = read_options(options)
     values = dict(arrays.read_weights(weights, config.model))  # first, because a network of wrong sizes may be huge
-    bilm = BiLM(config.model)
-    for name, variable in relative_names(bilm).items():
-        variable.assign(values[name])
-    return config, bilm
+    return config, BiLM.from_weights(config.model, values)
 
 
 def dump(bilm: BiLM, output: str | os.PathLike, vocabulary: Vocabulary | None = None) -> pathlib.Path:

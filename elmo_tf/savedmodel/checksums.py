@@ -37,10 +37,10 @@ def check(savedmodel: pathlib.Path, thorough: bool = False) -> dict[str, Listed]
 
     Args:
         savedmodel: the version's folder.
-        thorough: whether to compare checksums, not only sizes, and to refuse files that are not listed.
+        thorough: whether to compare checksums, not only sizes.
 
     Raises:
-        InputError: if there is no list, or naming the first file that is missing, damaged or not listed.
+        InputError: if there is no list, or naming the first file that is missing or damaged.
     """
     file = savedmodel / contract.CHECKSUMS_FILE
     if not file.exists():
@@ -54,9 +54,13 @@ def check(savedmodel: pathlib.Path, thorough: bool = False) -> dict[str, Listed]
             raise InputError(str(path), f"damaged: {size:,} bytes, not {about.bytes:,}")
         if thorough and _sha256(path) != about.sha256:
             raise InputError(str(path), f"damaged: its SHA-256 is not that of {contract.CHECKSUMS_FILE}")
-    if thorough and (unknown := [name for name in _names(savedmodel) if name not in listed]):
-        raise InputError(str(savedmodel), f"{unknown[0]} is not listed in {contract.CHECKSUMS_FILE}")
     return listed
+
+
+def check_unlisted(savedmodel: pathlib.Path, listed: dict[str, Listed]) -> None:
+    """Raises `InputError`, naming the first one, if a SavedModel's folder has files that are not in the list."""
+    if unlisted := [name for name in _names(savedmodel) if name not in listed]:
+        raise InputError(str(savedmodel), f"{unlisted[0]} is not listed in {contract.CHECKSUMS_FILE}")
 
 
 def _names(folder: pathlib.Path) -> list[str]:

@@ -49,7 +49,7 @@ def build_root(
         return root.default(strings)
 
     root.__call__ = call
-    root.trainable_variables = [variable.value for variable in mix.trainable_variables]
+    root.trainable_variables = [mix.scalar_parameters.value, mix.gamma.value]  # `read_mix` relies on the order
     root.variables = [*root.trainable_variables, *weights.by_name.values()]
     setattr(root, ATTRIBUTE, weights.by_name)
     root.regularization_losses = []

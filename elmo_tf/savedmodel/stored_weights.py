@@ -1,20 +1,26 @@
 """The network's weights as variables of a SavedModel, and reading them back without its graph."""
 
 import pathlib
+from collections.abc import Mapping
 
 import keras
+import numpy as np
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, is_about_memory, reason
+from elmo_tf.model.kernels import lstmp_packed
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.sampled_softmax import SampledSoftmax
-from elmo_tf.model.variables import float32_policy, relative_names
+from elmo_tf.model.variables import DIRECTIONS, relative_names
 from elmo_tf.savedmodel import contract
+from elmo_tf.text.vocabulary import Softmax, Vocabulary
 
-ATTRIBUTE = "weights"  # of the object that is saved: the variables by name
+# Attributes of the object that is saved: the network's variables by name, and the mix's scalar parameters and gamma.
+ATTRIBUTE = "weights"
+_MIX = "trainable_variables"
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: the objects' names
 
 
@@ -40,44 +46,57 @@ class StoredWeights:
         return keras.StatelessScope(values)
 
 
-def read_network(folder: pathlib.Path, config: config_lib.ModelConfig) -> PackedBiLM:
-    """Returns the network of a SavedModel in `folder`, with its weights.
+def read_weights(folder: pathlib.Path, config: config_lib.ModelConfig) -> dict[str, np.ndarray]:
+    """Returns the weights of the network of a SavedModel in `folder`, by the names of a `BiLM`.
 
     Loading the graph would take a thousand times as long.
 
     Raises:
         InputError: if the weights are damaged, or not those of a network of these sizes.
     """
-    bilm = PackedBiLM(config)
-    _read(folder, relative_names(bilm))
-    return bilm
+    lstm = config.lstm
+    packed = lstmp_packed.shapes(lstm.units, lstm.projection_dim, "float32")
+    layers = [f"{direction}_{number}" for direction in DIRECTIONS for number in range(lstm.num_layers)]
+    shapes = {name: shape for name, shape in config.weight_shapes().items() if name.startswith("char_cnn/")}
+    shapes |= {f"{layer}/{name}": shape for layer in layers for name, shape in packed.items()}
+    weights = _read(folder, ATTRIBUTE, shapes)
+    for layer in layers:
+        kernels = lstmp_packed.Kernels(*(weights.pop(f"{layer}/{name}") for name in packed))
+        unpacked = map(np.asarray, lstmp_packed.unpacked(kernels, lstm.projection_dim))
+        weights |= {f"{layer}/{name}": values for name, values in zip(lstmp_packed.STORED, unpacked, strict=False)}
+    return weights
 
 
-def read_softmax(folder: pathlib.Path, config: config_lib.ModelConfig, vocab_size: int) -> SampledSoftmax:
-    """Returns the softmax of a SavedModel in `folder`; raises as `read_network` does."""
-    with float32_policy():
-        softmax = SampledSoftmax(vocab_size)
-    softmax.build((None, config.lstm.projection_dim))
-    _read(folder, {f"softmax/{variable.name}": variable for variable in softmax.variables})
-    return softmax
+def read_mix(folder: pathlib.Path, num_layers: int) -> tuple[np.ndarray, float]:
+    """Returns the scalar parameters and gamma of a SavedModel in `folder`; raises as `read_weights` does."""
+    scalar_parameters, gamma = _read(folder, _MIX, {"0": (num_layers,), "1": ()}).values()
+    return scalar_parameters, float(gamma)
 
 
-def _read(folder: pathlib.Path, variables: dict[str, keras.Variable]) -> None:
-    """Assigns to variables the values of these names in the SavedModel."""
+def read_softmax(folder: pathlib.Path, config: config_lib.ModelConfig, vocabulary: Vocabulary) -> Softmax:
+    """Returns the softmax over these words of a SavedModel in `folder`; raises as `read_weights` does."""
+    size = len(vocabulary)
+    shapes = {"softmax/kernel": (size, config.lstm.projection_dim), "softmax/bias": (size,)}
+    kernel, bias = _read(folder, ATTRIBUTE, shapes).values()
+    return Softmax(kernel, bias, vocabulary)
+
+
+def _read(folder: pathlib.Path, attribute: str, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    """Returns the variables of these names and shapes among those of an attribute of the object that was saved."""
+    values = {}
     try:
         reader = tf.train.load_checkpoint(str(folder / contract.VARIABLES_PREFIX))
         nodes = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(_OBJECT_GRAPH)).nodes
         root = {child.local_name: child.node_id for child in nodes[0].children}
-        by_name = {child.local_name: nodes[child.node_id] for child in nodes[root[ATTRIBUTE]].children}
-        for name, variable in variables.items():
-            value = reader.get_tensor(by_name[name].attributes[0].checkpoint_key)
-            if (value.shape, value.dtype) != (variable.shape, variable.dtype):
-                stored, expected = f"{value.dtype} {value.shape}", f"{variable.dtype} {variable.shape}"
-                raise ValueError(f"{name} is {stored}, not {expected}")
-            variable.assign(value)
+        by_name = {child.local_name: nodes[child.node_id] for child in nodes[root[attribute]].children}
+        for name, shape in shapes.items():
+            value = values[name] = np.asarray(reader.get_tensor(by_name[name].attributes[0].checkpoint_key))
+            if (value.shape, value.dtype) != (shape, np.float32):
+                raise ValueError(f"{name} is {value.dtype} {value.shape}, not float32 {shape}")
     except KeyError as error:
         raise InputError(str(folder), f"the SavedModel has no variable {error}") from None
     except (OSError, ValueError, DecodeError, tf.errors.OpError) as error:
         if is_about_memory(error):
             raise
         raise InputError(str(folder), f"the SavedModel is damaged: {reason(error)}") from None
+    return values

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.published import arrays, fetching, models
+from elmo_tf.published import arrays, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, contract
 
@@ -30,7 +30,7 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
     folder = assets.newest(savedmodel)
     if folder is None and models.is_name(savedmodel):
         row = models.find(str(savedmodel))
-        files = fetching.files(row)
+        files = row.files()
         if row.sha256 is None:
             for _ in arrays.read_weights(files.weights, read_options(files.options).model):
                 pass  # each array is compared with the options, and its numbers are finite
@@ -43,6 +43,7 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
         )
     staging.check_for_tensorflow(folder)
     listed = checksums.check(folder, thorough=True)
+    checksums.check_unlisted(folder, listed)
     size = sum(about.bytes for about in listed.values())
     yield f"{folder}: {len(listed)} files, {size:,} bytes, all with the SHA-256 in {contract.CHECKSUMS_FILE}"
     if problems := problems_in_fresh_process(folder):

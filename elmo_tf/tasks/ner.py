@@ -22,7 +22,7 @@ from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
 from elmo_tf.tasks.system import Tagger, checked_tokens
 from elmo_tf.tasks.token_vectors import BiLSTM, TokenVectors
 
-with extras.required():
+with extras.explain_missing_extra():
     import seqeval.metrics
 
 

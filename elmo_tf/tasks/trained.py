@@ -18,7 +18,7 @@ from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError, suggestion
 from elmo_tf.files import json_file, staging, stores
 from elmo_tf.files.pipes import copied_if_pipe
-from elmo_tf.published import fetching, models
+from elmo_tf.published import models
 from elmo_tf.tasks.batching import Predictor
 from elmo_tf.tasks.system import Example, System
 from elmo_tf.tasks.systems import RAW_TEXT, SYSTEMS, system_class
@@ -173,7 +173,7 @@ def _load_published(name: str, task: str | None, reading: Reading) -> Trained:
     """Returns a system that comes with this package. Its biLM is not stored twice: `english-ner` reads `english`."""
     model = models.find(name)
     _check_task(name, model.task, task)
-    files = fetching.files(model)
+    files = model.files()
     options = json_file.read(files.options, PublishedOptions)
     system = _system(options, reading, files.options)
     with h5py.File(files.weights) as file:

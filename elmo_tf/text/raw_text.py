@@ -9,7 +9,7 @@ import tensorflow as tf
 from elmo_tf import extras
 from elmo_tf.text.penn import ABBREVIATIONS, Word
 
-with extras.required():
+with extras.explain_missing_extra():
     import tensorflow_text
 
 _SPACE = r"[\s\p{Z}\p{Cc}]+"

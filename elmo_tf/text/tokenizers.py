@@ -21,10 +21,10 @@ _RUN = re.compile(r"[^ \t\n\v\f\r]+")
 _PART = re.compile(r"[-_/\u0640\u2010-\u2015]|[^-_/\u0640\u2010-\u2015]+")
 
 
-def check(tokenizer: str) -> None:
-    """Raises `InputError` unless `tokenizer` is in `TOKENIZERS`."""
+def check(tokenizer: str, subject: str = "tokenizer") -> None:
+    """Raises `InputError` about `subject` unless `tokenizer` is in `TOKENIZERS`."""
     if tokenizer not in TOKENIZERS:
-        raise InputError("tokenizer", f"one of {', '.join(TOKENIZERS)}", repr(tokenizer))
+        raise InputError(subject, f"one of {', '.join(TOKENIZERS)}", repr(tokenizer))
 
 
 def split(sentences: list[bytes], tokenizer: str) -> list[list[bytes]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.errors import memory_explained
+from elmo_tf.errors import explain_out_of_memory
 from elmo_tf.files.progress import ProgressLine, with_count
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.records import record_folder
@@ -175,6 +175,10 @@ def evaluate(
     unroll_steps: int = 20,
     strategy: tf.distribute.Strategy | None = None,
 ) -> Evaluation:
-    """Evaluates `bilm` on all of `records`; arguments as for `Evaluator` and `Evaluator.parts`."""
-    with memory_explained("batch_size", "set fewer streams"):
+    """Evaluates `bilm` on all of `records`; arguments as for `Evaluator` and `Evaluator.parts`.
+
+    Raises:
+        InputError: if the memory is not sufficient.
+    """
+    with explain_out_of_memory("batch_size", "set fewer streams"):
         return Evaluator(bilm, strategy).parts(records, [None], batch_size, unroll_steps)[0]

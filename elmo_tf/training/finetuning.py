@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError, memory_explained
+from elmo_tf.errors import InputError, explain_out_of_memory
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.variables import relative_names
 from elmo_tf.published import models
@@ -68,7 +68,7 @@ def finetune(
         target = Workdir(pathlib.Path(workdir), config, records.vocabulary, records.info.tokenizer)
         heldout_records = None if heldout is None else record_folder.open_folder(heldout)
         target.check_records(records, heldout_records)
-        with memory_explained(*MEMORY_SETTINGS):
+        with explain_out_of_memory(*MEMORY_SETTINGS):
             _make_workdir(opened, target)
     return train(config, data, workdir, heldout, steps, strategy, profile, on_record)
 

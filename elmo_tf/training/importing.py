@@ -95,7 +95,7 @@ def save_new(
     return open_workdir(workdir)
 
 
-def _open_checkpoint(prefix: str | os.PathLike) -> tuple[arrays.Source, int]:
+def _open_checkpoint(prefix: str | os.PathLike) -> tuple[arrays.StoredArrays, int]:
     """Returns the arrays of the network and the accumulators, and the step."""
     if not pathlib.Path(f"{prefix}.index").is_file():
         raise InputError(str(prefix), f"not the prefix of a checkpoint's files: there is no {prefix}.index")
@@ -107,7 +107,7 @@ def _open_checkpoint(prefix: str | os.PathLike) -> tuple[arrays.Source, int]:
             raise InputError(str(prefix), "the checkpoint has no number global_step")
         step = int(reader.get_tensor("global_step"))
     shapes = {name: shape for name, shape in shapes.items() if name.startswith(_SCOPE)}
-    return arrays.Source(prefix, shapes, reader.get_tensor), step
+    return arrays.StoredArrays(prefix, shapes, reader.get_tensor), step
 
 
 def _expected_shapes(config: config_lib.ModelConfig, rows: int) -> arrays.Shapes:
@@ -115,12 +115,12 @@ def _expected_shapes(config: config_lib.ModelConfig, rows: int) -> arrays.Shapes
     width = config.lstm.projection_dim
     shapes_by_name = config.weight_shapes() | {"softmax/kernel": (rows, width), "softmax/bias": (rows,)}
     shape_of: arrays.Shapes = {}
-    for name in itertools.starmap(arrays.published, shapes_by_name.items()):
+    for name in itertools.starmap(arrays.published_names, shapes_by_name.items()):
         shape_of |= {name.checkpoint: name.shape, name.checkpoint + _SLOT: name.shape}
     return shape_of
 
 
-def _with_our_order(source: arrays.Source, lines: list[int]) -> arrays.Source:
+def _with_our_order(source: arrays.StoredArrays, lines: list[int]) -> arrays.StoredArrays:
     """Returns the checkpoint with the softmax's first rows, those of the special tokens, in our order."""
 
     def read(name: str) -> np.ndarray:

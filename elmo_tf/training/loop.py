@@ -11,7 +11,7 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.config import Config
-from elmo_tf.errors import InputError, memory_explained
+from elmo_tf.errors import InputError, explain_out_of_memory
 from elmo_tf.files.progress import with_count
 from elmo_tf.records import record_folder
 from elmo_tf.records.record_folder import Records
@@ -107,7 +107,7 @@ class Run:
     def train(self) -> Workdir:
         """Trains; returns and raises as `train`."""
         with contextlib.ExitStack() as stack:
-            stack.enter_context(memory_explained(*MEMORY_SETTINGS))
+            stack.enter_context(explain_out_of_memory(*MEMORY_SETTINGS))
             stored = stack.enter_context(self.opened_workdir())
             self.interrupt = stack.enter_context(Interrupt())
             config = devices.with_precision(self.config, stored.config)

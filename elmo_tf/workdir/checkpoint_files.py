@@ -46,8 +46,6 @@ _DAMAGE = (
     *(FileNotFoundError, ValueError, LookupError, EOFError, AssertionError, zipfile.BadZipFile),
     *(tf.errors.NotFoundError, tf.errors.DataLossError, tf.errors.OutOfRangeError, tf.errors.InvalidArgumentError),
 )
-
-
 _Epochs = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 
 
@@ -84,7 +82,7 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
         values = msgspec.to_builtins(msgspec.structs.replace(self, states=None))
         (folder / PROGRESS_FILE).write_text(json.dumps(values) + "\n", "utf-8")
         if self.states is not None:
-            np.savez(folder / _STATES_FILE, **_named(self.states))
+            np.savez(folder / _STATES_FILE, **_state_arrays(self.states))
 
     @classmethod
     def read(cls, folder: pathlib.Path, num_layers: int) -> "Progress":
@@ -94,7 +92,7 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
         if not (folder / _STATES_FILE).exists():
             return progress
         with np.load(folder / _STATES_FILE) as arrays:
-            return msgspec.structs.replace(progress, states=_unnamed(arrays, num_layers))
+            return msgspec.structs.replace(progress, states=_states_of(arrays, num_layers))
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -247,7 +245,7 @@ def _tracked(parts: Parts) -> tf.train.Checkpoint:
     return tf.train.Checkpoint(**{name: tf.train.Checkpoint(**variables) for name, variables in parts.items()})
 
 
-def _named(states: States) -> dict[str, Any]:
+def _state_arrays(states: States) -> dict[str, Any]:
     return {
         f"{direction}_{number}_{part}": np.asarray(value)
         for direction, layers in zip(DIRECTIONS, states, strict=True)
@@ -256,7 +254,7 @@ def _named(states: States) -> dict[str, Any]:
     }
 
 
-def _unnamed(arrays: Mapping[str, np.ndarray], num_layers: int) -> States:
+def _states_of(arrays: Mapping[str, np.ndarray], num_layers: int) -> States:
     forward, backward = (
         tuple((arrays[f"{name}_{n}_cell"], arrays[f"{name}_{n}_recurrent"]) for n in range(num_layers))
         for name in DIRECTIONS

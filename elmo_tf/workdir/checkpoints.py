@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Collection, Sequence
 
-from elmo_tf.errors import InputError, memory_explained
+from elmo_tf.errors import InputError, explain_out_of_memory
 from elmo_tf.files import staging
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.workdir import checkpoint_files, metrics_file
@@ -77,7 +77,7 @@ def restore(workdir: Workdir, checkpoint: str = LATEST, with_softmax: bool = Tru
     `checkpoint` and errors are those of `load`; without a checkpoint, it raises `InputError`.
     """
     bilm = workdir.new_bilm(with_softmax=with_softmax)
-    with memory_explained():
+    with explain_out_of_memory():
         progress = load(workdir, bilm, checkpoint=checkpoint)
     if progress is None:
         raise InputError(str(workdir.path), "this workdir has no checkpoint yet")

@@ -16,7 +16,7 @@ from elmo_tf import cli
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import download
-from elmo_tf.published import fetching, models
+from elmo_tf.published import models
 from elmo_tf.savedmodel import verification
 from tests.files.file_server import serve
 from tests.published import published_files
@@ -45,8 +45,8 @@ def server(pair, monkeypatch):
         yield running
 
 
-def fetch(name: str = "small") -> fetching.Files:
-    return fetching.files(models.find(name))
+def fetch(name: str = "small") -> models.Files:
+    return models.find(name).files()
 
 
 def left_in(home: pathlib.Path) -> list[str]:
@@ -84,7 +84,7 @@ def test_an_unknown_name_lists_the_names():
 
 
 def test_a_model_of_unknown_checksum_is_verified_by_its_arrays(monkeypatch, tmp_path):
-    monkeypatch.setenv(fetching.HOME_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(models.HOME_VARIABLE, str(tmp_path))
     (tmp_path / "medium").mkdir()
     values = published_files.options()
     _, weights = published_files.write_pair(tmp_path / "medium", values, published_files.draw_hdf5(values))
@@ -96,22 +96,22 @@ def test_a_model_of_unknown_checksum_is_verified_by_its_arrays(monkeypatch, tmp_
 
 
 def test_the_folder_of_models_is_in_the_users_cache_unless_a_variable_names_it(monkeypatch, tmp_path):
-    monkeypatch.delenv(fetching.HOME_VARIABLE, raising=False)
+    monkeypatch.delenv(models.HOME_VARIABLE, raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert fetching.home() == tmp_path / ".cache" / "elmo_tf"
+    assert models.home() == tmp_path / ".cache" / "elmo_tf"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert fetching.home() == tmp_path / "xdg" / "elmo_tf"
-    monkeypatch.setenv(fetching.HOME_VARIABLE, "~/models")
-    assert fetching.home() == tmp_path / "models"
+    assert models.home() == tmp_path / "xdg" / "elmo_tf"
+    monkeypatch.setenv(models.HOME_VARIABLE, "~/models")
+    assert models.home() == tmp_path / "models"
 
 
 def test_without_any_home_folder_the_variable_is_named(monkeypatch):
-    for name in (fetching.HOME_VARIABLE, "XDG_CACHE_HOME", "HOME"):
+    for name in (models.HOME_VARIABLE, "XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(pwd, "getpwuid", dict().__getitem__)
     with pytest.raises(InputError, match=r"^ELMO_TF_HOME: not set, and there is no home folder"):
-        fetching.home()
+        models.home()
 
 
 def test_a_mirrors_password_is_in_no_message(home, monkeypatch):
@@ -220,7 +220,7 @@ def test_files_that_are_here_are_used_without_writing_anything(server, home):
 def test_the_model_that_comes_with_the_package_is_one_clear_line_where_its_files_are_missing(
     home, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(fetching, "_PACKAGED", tmp_path)
+    monkeypatch.setattr(models, "_PACKAGED", tmp_path)
     message = rf"^english: the model is damaged: {tmp_path}/english/weights.hdf5: no such file; install elmo_tf again$"
     with pytest.raises(InputError, match=message):
         fetch("english")
@@ -229,9 +229,9 @@ def test_the_model_that_comes_with_the_package_is_one_clear_line_where_its_files
 
 def test_the_model_that_comes_with_the_package_is_what_its_row_says():
     row = models.find("english")
-    if not fetching.are_here(row):
+    if not row.is_local:
         pytest.skip("this copy of elmo_tf has no files of the model english")
-    options, weights = fetching.files(row)
+    options, weights = row.files()
     assert sum(array.size for array in published_files.read_hdf5(weights).values()) == row.parameters
     assert 2 * json.loads(options.read_text())["lstm"]["projection_dim"] == row.dim
     assert options.stat().st_size + weights.stat().st_size <= 20_000_000

@@ -14,7 +14,7 @@ import elmo_tf
 from benchmarks import pack_tagger
 from elmo_tf import cli, tasks
 from elmo_tf.errors import InputError
-from elmo_tf.published import fetching, models
+from elmo_tf.published import models
 from tests import checks
 from tests.helpers import ROOT, flip, run_python
 
@@ -81,7 +81,7 @@ def test_a_system_has_no_vectors_and_belongs_to_one_task():
 
 def test_a_damaged_file_is_reported(tmp_path, monkeypatch):
     folder = shutil.copytree(FOLDER, tmp_path / NAME)
-    monkeypatch.setattr(fetching, "_PACKAGED", tmp_path)
+    monkeypatch.setattr(models, "_PACKAGED", tmp_path)
     flip(folder / "weights.hdf5")
     with pytest.raises(InputError, match=f"{NAME}: the model is damaged: .*install elmo_tf again"):
         tasks.load(NAME)
@@ -98,7 +98,7 @@ def test_a_packed_system_tags_like_its_workdir(tmp_path, monkeypatch, capsys):
     content = (tmp_path / "mine" / "weights.hdf5").read_bytes()
     assert (row["size"], row["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
     (tmp_path / "english").symlink_to(FOLDER.with_name("english"))
-    monkeypatch.setattr(fetching, "_PACKAGED", tmp_path)
+    monkeypatch.setattr(models, "_PACKAGED", tmp_path)
     monkeypatch.setattr(
         models, "MODELS", (*models.MODELS, dataclasses.replace(models.find(NAME), name="mine", size=None, sha256=None))
     )

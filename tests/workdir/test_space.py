@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf import cli
-from elmo_tf.errors import InputError, memory_explained
+from elmo_tf.errors import InputError, explain_out_of_memory
 from elmo_tf.training import evaluation, loop
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.checkpointing import Checkpointing
@@ -77,7 +77,7 @@ OUT_OF_MEMORY = {
 )
 def test_errors_about_memory_become_one_plain_line(allocate):
     message = r"^batch_size: too little memory; set fewer streams \(.*(OOM|allocate|bad_alloc).*\)$"
-    with pytest.raises(InputError, match=message) as caught, memory_explained("batch_size", "set fewer streams"):
+    with pytest.raises(InputError, match=message) as caught, explain_out_of_memory("batch_size", "set fewer streams"):
         allocate()
     assert not any(word in str(caught.value) for word in ("{{", "\n", "/job:", "[Op:"))
 
@@ -91,7 +91,7 @@ def test_errors_about_memory_become_one_plain_line(allocate):
     ],
 )
 def test_other_errors_stay_as_they_are(error):
-    with pytest.raises(type(error)) as caught, memory_explained():
+    with pytest.raises(type(error)) as caught, explain_out_of_memory():
         raise error
     assert caught.value is error
 

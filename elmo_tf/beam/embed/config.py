@@ -19,7 +19,7 @@ class EmbedConfig(job_config.JobConfig):
     model: Path  # an exported model (local or remote), a folder of published files, or a published name
     tokenizer: str | None = None  # type: ignore[assignment] # one of tokenizers.TOKENIZERS; None: the model's own
     format: str = "hdf5"  # in the layout of bilm-tf and AllenNLP, tfrecord, or npy: one matrix, for which see `pool`
-    layers: embedder.Layers = "all"  # one of engines.LAYERS, or a layer's number
+    layers: embedder.Layers = "all"  # one of embedder.LAYERS, or a layer's number
     pool: str | None = None  # one vector per line, the "mean" or "max" over its tokens; None: one per token
     id_column: int | None = None  # tab-separated column, from 1, with the identifier of each line; not part of its text
     dtype: str = "float32"  # of the values

@@ -12,7 +12,7 @@ from elmo_tf import extras
 from elmo_tf.annotated.coref_documents import Mention
 from elmo_tf.tasks.scores.f1 import Counts
 
-with extras.required():
+with extras.explain_missing_extra():
     import scipy.optimize
 
 # The clusters of a document.
