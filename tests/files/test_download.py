@@ -163,26 +163,22 @@ def test_a_file_that_is_another_when_resuming_is_refused_and_the_part_kept(serve
     assert_only(download.part_of(path), CONTENT[:1000])
 
 
-def test_a_part_that_turns_out_wrong_is_reported_and_one_that_is_too_long_downloaded_again(server, path):
-    begin(path, bytes(150_000))
-    with refused(server, WRONG_SHA256):
-        fetch(server, path)
-    begin(path, bytes(400_001))
-    fetch(server, path)
-
-
-def test_a_part_that_is_all_of_it_is_checked_without_a_connection(server, path):
+def test_a_complete_part_needs_no_connection_a_wrong_one_is_reported_and_one_too_long_downloaded_again(server, path):
     begin(path, CONTENT)
     fetch(server, path)
     assert server.ranges == []
+    begin(path, bytes(150_000))
+    with refused(server, WRONG_SHA256):
+        download.download(server.url, *KNOWN, path)
+    begin(path, bytes(400_001))
+    fetch(server, path)
 
 
 def test_a_part_that_is_a_link_is_refused_and_its_target_left_alone(server, path):
     target = path.parent / "target"
     target.write_bytes(CONTENT[:1000])
     download.part_of(path).symlink_to(target)
-    message = r"^/.*/file\.part: a link, which is not followed$"
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=r"^/.*/file\.part: a link, which is not followed$"):
         fetch(server, path)
     assert target.read_bytes() == CONTENT[:1000]
 
@@ -195,10 +191,14 @@ def test_no_connection_is_reported_at_once(path):
     assert list(path.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("url", ["file", "file:///etc/hosts", "http://", "http://a b/", "http://[a/", "http://a:x/"])
-def test_what_is_no_address_is_reported(path, url):
-    with pytest.raises(InputError, match=rf"^{re.escape(url)}: not an .*address"):
-        download.download(url, 9, SHA256, path)
+def test_what_is_no_address_is_reported_and_a_password_in_one_is_refused_and_not_shown(path):
+    for url in ("file", "file:///etc/hosts", "http://", "http://a b/", "http://[a/", "http://a:x/"):
+        with pytest.raises(InputError, match=rf"^{re.escape(url)}: not an .*address"):
+            download.download(url, *KNOWN, path)
+    for url in ("http://user:secret@host/file", "ftp://user:secret@host/file"):
+        with pytest.raises(InputError, match="://host/file: ") as caught:
+            download.download(url, *KNOWN, path)
+        assert "secret" not in str(caught.value)
     assert list(path.parent.iterdir()) == []
 
 
@@ -215,13 +215,6 @@ def test_a_redirect_is_followed_but_not_from_https_to_http_nor_to_another_scheme
     with pytest.raises(InputError, match=r"^https://host/file: the server redirects to http://host/file, "):
         download._SafeRedirects().redirect_request(request, None, 302, "", {}, "http://user:secret@host/file")
     assert list(path.parent.iterdir()) == []
-
-
-def test_a_password_in_an_address_is_refused_and_not_shown(path):
-    for url in ("http://user:secret@host/file", "ftp://user:secret@host/file"):
-        with pytest.raises(InputError, match="://host/file: ") as caught:
-            download.download(url, *KNOWN, path)
-        assert "secret" not in str(caught.value)
 
 
 def test_a_full_disk_is_reported_and_the_part_kept(server, path):
