@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from unittest import mock
 
 import apache_beam as beam
 import pytest
@@ -71,30 +72,26 @@ def connect(*options: str) -> None:
 
 
 UBER = ["--runner=FlinkRunner", "--flink_submit_uber_jar"]
-REFUSED = {
-    "DirectRunner": ([], "runner: DirectRunner starts Prism, .* listens on all addresses; use FnApiRunner"),
-    "direct": ([], "runner: DirectRunner starts Prism"),
-    "SwitchingDirectRunner": ([], "runner: SwitchingDirectRunner starts Prism"),
-    "apache_beam.runners.portability.prism_runner.PrismRunner": ([], "runner: PrismRunner starts Prism"),
-    "KafkaStreamsRunner": ([], "runner: KafkaStreamsRunner starts a Java program"),
-    "FlinkRunner": (
-        ["--flink_master=a:1"],
-        "runner: Beam would start its Java job server, .*; add --flink_submit_uber",
-    ),
-    "flink": (
-        ["--flink_submit_uber_jar"],
-        r"flink_master: Beam would start its Java job server, .*; give the host:port",
-    ),
-    "SparkRunner": ([], "runner: Beam would start its Java job server, .*; add --spark_submit_uber_jar"),
-    "PortableRunner": ([], "job_endpoint: give the address of a job service"),
-}
+JAVA = "Beam would start its Java job server, .*"
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_runner_that_would_listen_beyond_this_machine_is_refused_with_what_to_use(name):
-    options, message = REFUSED[name]
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("DirectRunner", "runner: DirectRunner starts Prism, .* listens on all addresses; use FnApiRunner"),
+        ("direct", "runner: DirectRunner starts Prism"),
+        ("SwitchingDirectRunner", "runner: SwitchingDirectRunner starts Prism"),
+        ("apache_beam.runners.portability.prism_runner.PrismRunner", "runner: PrismRunner starts Prism"),
+        ("KafkaStreamsRunner", "runner: KafkaStreamsRunner starts a Java program"),
+        ("FlinkRunner --flink_master=a:1", f"runner: {JAVA}; add --flink_submit_uber"),
+        ("flink --flink_submit_uber_jar", f"flink_master: {JAVA}; give the host:port"),
+        ("SparkRunner", f"runner: {JAVA}; add --spark_submit_uber_jar"),
+        ("PortableRunner", "job_endpoint: give the address of a job service"),
+    ],
+)
+def test_a_runner_that_would_listen_beyond_this_machine_is_refused_with_what_to_use(options, message):
     with pytest.raises(InputError, match=f"^{message}"):
-        parsed(f"--runner={name}", *options)
+        parsed(*f"--runner={options}".split())
 
 
 @pytest.mark.parametrize("name", ["FnApiRunner", "BundleBasedDirectRunner", "bundlebaseddirect"])
@@ -129,17 +126,7 @@ def test_only_jobs_with_the_name_are_cancelled_on_flink_even_if_they_arrive_late
     assert flink_cluster.cancel(f"http://{flink}", "never", 5)
 
 
-class Result:
-    """The result of a job that a runner reports as cancelled."""
-
-    state = PipelineState.RUNNING
-
-    def cancel(self) -> None:
-        self.state = PipelineState.CANCELLED
-
-
 def interrupted(options: PipelineOptions, monkeypatch, result: object = None) -> str:
-    """Returns what the interrupt of a job says."""
 
     def run(self):
         if result:
@@ -174,13 +161,11 @@ def test_a_job_that_cannot_be_submitted_is_one_line_and_leaves_nothing(flink, co
 
 
 def test_another_runner_is_taken_at_its_word(monkeypatch):
-    class Interrupted(Result):
-        def wait_until_finish(self):
-            raise KeyboardInterrupt
-
+    result = mock.Mock(state=PipelineState.RUNNING)
+    result.wait_until_finish.side_effect = KeyboardInterrupt
+    result.cancel.side_effect = lambda: setattr(result, "state", PipelineState.CANCELLED)
     options = parsed("--runner=PortableRunner", "--job_endpoint=localhost:1")
-    message = interrupted(options, monkeypatch, Interrupted())
-    assert message == "interrupted; the runner says that the job is cancelled"
+    assert interrupted(options, monkeypatch, result) == "interrupted; the runner says that the job is cancelled"
 
 
 def test_every_job_has_a_name_of_its_own_after_the_users():
