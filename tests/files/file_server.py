@@ -58,7 +58,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def serve(content: bytes) -> Iterator[FileServer]:
-    """Serves `content` during a `with` block."""
     with FileServer(content) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

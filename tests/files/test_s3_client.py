@@ -19,8 +19,6 @@ class NoCredentialsError(Exception):
 
 
 class Refused(Exception):
-    """As boto3's, with what the store said."""
-
     def __init__(self):
         super().__init__("Access Denied")
         self.response = {"ResponseMetadata": {"HTTPStatusCode": 403}, "Error": {"Message": "Access Denied"}}

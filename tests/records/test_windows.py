@@ -88,15 +88,11 @@ def _order(records, seed, epochs=1):
     return _sentences(_windows(records, 1, 9, seed=seed, epochs=epochs), records, "forward")
 
 
-def test_the_seed_decides_the_order_of_each_epoch(records):
+def test_the_seed_decides_the_order_of_each_epoch_in_which_shards_mix_and_pools_are_shuffled(records, monkeypatch):
     order = _order(records, 1, epochs=2)
     assert order[:41] == _order(records, 1)
     assert order[:41] != order[41:]
     assert order[:41] not in (_order(records, 2), SENTENCES)
-
-
-def test_sentences_of_different_shards_mix_and_pools_of_shards_are_shuffled(records, monkeypatch):
-    order = _order(records, 1)
     positions = [order.index(sentence) for sentence in SENTENCES[:9] if SENTENCES.count(sentence) == 1]
     assert max(positions) - min(positions) > 20
     monkeypatch.setattr(blocks, "_POOL_SHARDS", 1)
@@ -159,8 +155,8 @@ def test_position_that_does_not_fit_is_an_input_error(records):
 def test_only_one_pool_of_shards_is_in_memory(records, small_pools, monkeypatch):
     loaded, read = [], record_folder.read_shard
 
-    class Shard(list):
-        """A list that can be referred to weakly."""
+    class Shard(list):  # which can be referred to weakly
+        pass
 
     def load(path):
         assert [name for name, shard in loaded if shard() is not None] == []

@@ -34,7 +34,8 @@ def test_the_size_of_a_checkpoint_is_known_before(workdir):
 def test_too_little_disk_space_is_a_warning(records, workdir, monkeypatch, caplog, there, more):
     """Three checkpoints are kept, and a fourth exists while it is written."""
     monkeypatch.setattr(checkpoints, "steps", lambda _: list(range(there)))
-    checkpointing = Checkpointing(workdir, TrainState(trainer_of(workdir), records))
+    trainer = Trainer(tf.distribute.MirroredStrategy(["CPU:0"]), workdir.config.train, workdir.new_bilm)
+    checkpointing = Checkpointing(workdir, TrainState(trainer, records))
     for free in (more * checkpointing.num_bytes, more * checkpointing.num_bytes - 1):
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: types.SimpleNamespace(free=free))
         assert not caplog.messages
@@ -42,11 +43,6 @@ def test_too_little_disk_space_is_a_warning(records, workdir, monkeypatch, caplo
     needed, size = (f"{number / 1e6:.1f}" for number in (more * checkpointing.num_bytes, free))
     expected = f"(3, and one being written) need {needed} MB more, but only {size} MB are free in {workdir.path}"
     assert caplog.messages[0].endswith(expected)
-
-
-def trainer_of(workdir):
-    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
-    return Trainer(strategy, workdir.config.train, workdir.new_bilm)
 
 
 def test_a_checkpoint_that_does_not_fit_on_the_disk_fails_in_plain_words(records, tmp_path):
