@@ -35,7 +35,6 @@ def project(records, workdir, savedmodel, tmp_path_factory):
         assert path.exists()
         path.unlink() if content is None else path.write_bytes(content)
 
-    changed("bad_config", "trained", "config.json", b'{"model": ')
     changed("bad_variables", "trained", "checkpoints/step-00000003/variables.data-00000-of-00001", b"\0" * 99)
     changed("no_graph", "mine", "saved_model.pb", None)
     with new_workdir(folder / "untrained", MICRO_CONFIG, records.vocabulary):
@@ -74,7 +73,6 @@ NO_GPU = r"--gpus: (this machine has no GPU|expected different numbers among .*,
 NAMED = "no model at this path or of this name"
 
 WRONG = [
-    (f"{PREPROCESS} missing.txt", says("missing.txt", "no such file$")),
     (f"{PREPROCESS} empty.txt", "--input: contains no words"),
     (f"{PREPROCESS} text.txt --min-count 999", "--min-count: expected at most .*, found 999"),
     (f"{PREPROCESS} text.txt output", "output: no such file$"),
@@ -88,11 +86,8 @@ WRONG = [
     ("task ner predict --workdir w --input text.txt --gpus all", NO_GPU),
     (TRAIN.replace("records", "missing"), says("missing", "no such folder$")),
     (f"{TRAIN} --heldout other", says("other", f"{OTHER_WORDS}.*use elmo-tf preprocess --vocab .*records/vocab.txt$")),
-    (f"{TRAIN} --heldout data", "data: no such folder$"),
     (TRAIN.replace("new/workdir", "other"), says("other", "this folder has other files in it; give ")),
     (TRAIN.replace("new/workdir", "trained"), "--preset.*: the model has .*units=24.*, which cannot be changed to "),
-    ("train --data records --workdir bad_config", "bad_config/config.json: not JSON: "),
-    (FINETUNE.replace("from trained", "from missing"), says("missing", "no such folder$")),
     (FINETUNE.replace("new/workdir", "trained"), says("trained", "this is the folder of the source; give ")),
     (f"{FINETUNE} --set model.lstm.units=25", "--set: the model has model.lstm.units=24, which cannot be changed to "),
     (FINETUNE.replace("trained", "english"), "english: a model's name; make a workdir of it: elmo-tf import english "),

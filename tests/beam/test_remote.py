@@ -115,17 +115,6 @@ def test_an_address_without_a_cluster_is_refused(flink, monkeypatch):
             connect(*UBER, f"--flink_master={address}")
 
 
-def test_only_jobs_with_the_name_are_cancelled_on_flink_even_if_they_arrive_later(flink):
-    assert flink_cluster.cancel(f"http://{flink}", "mine", 5)
-    assert [job["state"] for job in FakeFlink.jobs] == ["CANCELED", "RUNNING", "FINISHED"]
-    assert not flink_cluster.cancel("http://127.0.0.1:1", "mine", 0.1)
-    late = {"jid": "d4", "name": "late", "state": "RUNNING"}
-    threading.Timer(0.2, FakeFlink.jobs.append, [late]).start()
-    assert flink_cluster.cancel(f"http://{flink}", "late", 5, startup_seconds=2)
-    assert late["state"] == "CANCELED"
-    assert flink_cluster.cancel(f"http://{flink}", "never", 5)
-
-
 def interrupted(options: PipelineOptions, monkeypatch, result: object = None) -> str:
 
     def run(self):
@@ -147,6 +136,7 @@ def test_an_interrupt_cancels_a_job_of_this_name_and_says_whether_flink_has_conf
     threading.Timer(0.2, FakeFlink.jobs.append, [{"jid": "d4", "name": name, "state": "RUNNING"}]).start()
     assert interrupted(options, monkeypatch) == "interrupted; the remote job is cancelled"
     assert [job["state"] for job in FakeFlink.jobs] == ["RUNNING", "RUNNING", "FINISHED", "CANCELED"]
+    assert flink_cluster.cancel(f"http://{flink}", "never submitted", 5)
     monkeypatch.setattr(remote, "_CANCEL_SECONDS", 0.2)
     options = parsed(*UBER, "--flink_master=127.0.0.1:1")
     assert "could not be cancelled and may still be running" in interrupted(options, monkeypatch)

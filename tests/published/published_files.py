@@ -103,12 +103,9 @@ def read_hdf5(path: str | os.PathLike) -> dict[str, np.ndarray]:
 
 
 def checkpoint_arrays(arrays: dict[str, np.ndarray], vocab_size: int, single: bool = False) -> dict[str, np.ndarray]:
-    """Returns the same weights under the names of a training checkpoint, with a softmax, slots and counters.
+    """Returns what `draw_hdf5` drew under the names of a training checkpoint, with a softmax, slots and counters.
 
-    Args:
-        arrays: as `draw_hdf5` returns them.
-        vocab_size: rows of the softmax.
-        single: the names that a single LSTM layer has.
+    `single`: the names that a single LSTM layer has.
     """
     cells = "rnn/lstm_cell" if single else "rnn/multi_rnn_cell/cell_{}/lstm_cell"
     random = np.random.default_rng(1)

@@ -230,16 +230,31 @@ def test_a_workdir_in_use_is_refused_by_name(copy, records):
         loop.train(MICRO_CONFIG, records.path, copy.path, steps=9)
 
 
-def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path):
+@pytest.mark.parametrize("name", ["adagrad", "adam", "muon"])
+def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path, name):
+    """The steps update rows and whole variables with the operations of training."""
     bilm = BiLM(MICRO, 20)
-    optimizer = optimizers.from_config(TrainConfig(), bilm)
-    stored = [variable.value for variable in bilm.trainable_variables]
-    stored += [value for slot in optimizer.slots.values() for value in slot]
-    before = [value.numpy().copy() for value in stored]
+    variables = [variable.value for variable in bilm.trainable_variables]
+    optimizer = optimizers.from_config(TrainConfig(optimizer=name), bilm)
+    optimizer.set_learning_rate(0.5, 0)
+    stored = [*variables, *(value for slot in optimizer.slots.values() for value in slot)]
+    unused = [value for value in optimizer.slots.get("squares", []) if value.shape.rank == 0]
+
+    def update():
+        for number, variable in enumerate(variables):
+            if variable is bilm.softmax.kernel.value:  # only some rows
+                rows = tf.ones((2, variable.shape[1]))
+                optimizer._update_rows(variable, *optimizer._slots(number), rows, tf.constant([3, 5]))
+            else:
+                gradient = tf.random.stateless_normal(variable.shape, (number, 0))
+                optimizer._dense_update(number)(variable, *optimizer._slots(number), gradient)
+
+    update()
+    before = [value.numpy() for value in stored]
     taken = checkpoint_files.take_snapshot(bilm, optimizer.slots, Progress(7))
-    for value in stored:
-        value.scatter_nd_add([[0]], tf.ones((1, *value.shape[1:])))
-        value.assign_add(tf.ones_like(value))
+    update()
     checkpoint_files.write(tmp_path / "checkpoint", taken)
+    changed = [(old != new.numpy()).any() for old, new in zip(before, stored, strict=True)]
+    assert changed == [all(new is not skipped for skipped in unused) for new in stored]
     assert checkpoint_files.read(tmp_path / "checkpoint", bilm, optimizer.slots).step == 7
     checks.assert_all_close(stored, before)
