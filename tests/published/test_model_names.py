@@ -61,6 +61,9 @@ def test_the_table_has_one_row_a_name_and_the_sizes_of_the_presets_of_that_name(
             assert model.dim == 2 * config_lib.PRESETS[name].model.lstm.projection_dim
         assert model.sha256 is None or (model.size and re.fullmatch("[0-9a-f]{64}", model.sha256))
     assert (rows["original"].checked, rows["medium"].checked) == ("SHA-256", "arrays")
+    message = r"^smal: no model of this name; did you mean small\? \(expected one of the models english, "
+    with pytest.raises(InputError, match=message):
+        models.find("smal")
 
 
 def test_addresses_are_those_in_use_and_a_mirror_takes_their_place(monkeypatch):
