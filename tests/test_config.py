@@ -40,17 +40,12 @@ def test_original_is_the_released_models_recipe():
     assert config.preset("original").model.char_cnn.filters == filters
 
 
-@pytest.mark.parametrize("name", config.PRESETS)
-def test_json_brings_back_an_equal_config(name):
-    made = config.preset(name)
-    assert config.from_dict(json.loads(json.dumps(config.to_dict(made)))) == made
-
-
-def test_a_missing_key_has_its_default():
-    made = config.from_dict({"train": {"batch_size": 3}, "model": {"lstm": {"units": 600}}})
-    assert made == config.Config(
-        config.ModelConfig(lstm=config.LSTMConfig(units=600)), config.TrainConfig(batch_size=3)
-    )
+def test_json_brings_back_an_equal_config_and_a_missing_key_has_its_default():
+    for made in map(config.preset, config.PRESETS):
+        assert config.from_dict(json.loads(json.dumps(config.to_dict(made)))) == made
+    model, train = config.ModelConfig(lstm=config.LSTMConfig(units=600)), config.TrainConfig(batch_size=3)
+    given = {"train": {"batch_size": 3}, "model": {"lstm": {"units": 600}}}
+    assert config.from_dict(given) == config.Config(model, train)
 
 
 def test_overrides_set_what_they_name_and_nothing_else():
@@ -66,19 +61,19 @@ def test_overrides_set_what_they_name_and_nothing_else():
 
 
 @pytest.mark.parametrize(
-    ("assignment", "key"),
+    "assignment",
     [
-        ("train.batch_size=true", "batch_size"),
-        ("train.learning_rate=NaN", "learning_rate"),
-        ("train.muon_weight_decay=-0.1", "muon_weight_decay"),
-        ("train.precision=float16", "precision"),
-        ("model.lstm.projection_dim=600", "projection_dim"),
-        ("model.char_cnn.filters=[[51,1]]", "filters"),
-        (f"train.learning_rate=1{'0' * 400}", "learning_rate"),
+        "train.batch_size=true",
+        "train.learning_rate=NaN",
+        "train.muon_weight_decay=-0.1",
+        "train.precision=float16",
+        "model.lstm.projection_dim=600",
+        "model.char_cnn.filters=[[51,1]]",
+        f"train.learning_rate=1{'0' * 400}",
     ],
 )
-def test_a_wrong_value_is_refused_with_its_key(assignment, key):
-    with pytest.raises(InputError, match=rf"^(train|model)\.[a-z_.]*{key}: expected .*, found "):
+def test_a_wrong_value_is_refused_with_its_key(assignment):
+    with pytest.raises(InputError, match=rf"^{assignment.partition('=')[0]}: expected .*, found "):
         config.override(config.preset("tiny"), [assignment])
 
 
@@ -90,16 +85,8 @@ def test_a_wrong_value_is_refused_with_its_key(assignment, key):
         ({"model": {"cnn": {}}}, "", "no setting 'model.cnn' (expected one of model.char_cnn.activation, "),
         ({"train": {"sed": 1}}, "", "no setting 'train.sed'; did you mean train.seed?"),
         ({"train": {"seed": "1"}}, "train.seed", 'expected int, found "1"'),
-        (
-            {"train": {"decay": "slow"}},
-            "train.decay",
-            'expected one of none, linear, cosine, inverse_sqrt, found "slow"',
-        ),
-        (
-            {"model": {"char_cnn": {"filters": [[1, 0]]}}},
-            "model.char_cnn.filters",
-            "expected [0][1] to be int >= 1, found 0",
-        ),
+        ({"train": {"decay": "slow"}}, "train.decay", "expected one of none, linear, cosine, inverse_sqrt, found "),
+        ({"model": {"char_cnn": {"filters": [[1, 0]]}}}, "model.char_cnn.filters", "expected [0][1] to be int >= 1, "),
     ],
 )
 def test_wrong_json_is_refused_with_its_key_and_its_file(values, key, problem):
@@ -133,9 +120,7 @@ def test_a_stored_config_has_every_key_of_its_model():
 @pytest.mark.parametrize("vocab_size", [None, 9])
 def test_the_number_of_parameters_is_the_network_s(vocab_size):
     same_width = dataclasses.replace(MICRO, lstm=config.LSTMConfig(units=8, projection_dim=8, num_layers=1))
-    no_projection = dataclasses.replace(
-        MICRO, char_cnn=dataclasses.replace(MICRO.char_cnn, filters=((1, MICRO.lstm.projection_dim),))
-    )
+    no_projection = dataclasses.replace(MICRO, char_cnn=dataclasses.replace(MICRO.char_cnn, filters=((1, 8),)))
     for model in (MICRO, same_width, no_projection):
         assert model.num_parameters(vocab_size) == BiLM(model, vocab_size).count_params()
 

@@ -1,7 +1,6 @@
 """One word for one thing on the command line: options, and the flags that errors name."""
 
 import json
-import os
 import pickle
 import shutil
 
@@ -10,17 +9,8 @@ import pytest
 import elmo_tf
 from elmo_tf import cli
 from elmo_tf.errors import InputError
-from elmo_tf.probes import neighbors
 from elmo_tf.training import finetuning
-
-
-@pytest.fixture
-def penn(workdir, tmp_path):
-    """A workdir whose text was split by Penn's rules."""
-    path = shutil.copytree(workdir.path, tmp_path / "penn")
-    config = path / "config.json"
-    config.write_text(json.dumps(json.loads(config.read_text()) | {"tokenizer": "penn"}))
-    return path
+from tests.helpers import run_python
 
 
 @pytest.mark.parametrize(
@@ -47,36 +37,13 @@ def test_a_value_with_spaces_may_begin_like_an_option(capsys):
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-def test_a_word_beside_punctuation_is_found_by_the_models_tokenizer(penn, tmp_path):
-    (tmp_path / "text").write_text("the cat.\n\u201cbank\u201d of the river\n")
-    use, other = neighbors.search(elmo_tf.load(penn), tmp_path / "text", "The noyau.", "noyau")
-    assert {tuple(use.sentence), tuple(other.sentence)} == {
-        ("the", "cat", "."),
-        ('"', "bank", '"', "of", "the", "river"),
-    }
-
-
-@pytest.fixture
-def typed():
-    """Sends bytes to standard input: `typed(b"...")`."""
-    before, (read_end, write_end) = os.dup(0), os.pipe()
-
-    def send(content: bytes) -> None:
-        os.write(write_end, content)
-        os.dup2(read_end, 0)
-        os.close(write_end)
-
-    yield send
-    os.dup2(before, 0)
-    os.close(before)
-    os.close(read_end)
-
-
-def test_score_reads_standard_input_prints_each_sentence_and_says_the_tokenizer(penn, typed, capsys, caplog):
-    typed(b"the cat sat.\n")
-    assert cli.main(["score", "--model", str(penn), "--input", "-"]) == 0
-    line = json.loads(capsys.readouterr().out)
-    assert "sentences are split by the tokenizer penn" in caplog.messages
+def test_score_reads_standard_input_prints_each_sentence_and_says_the_tokenizer(workdir, tmp_path):
+    path = shutil.copytree(workdir.path, tmp_path / "penn")
+    config = path / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"tokenizer": "penn"}))
+    done = run_python("-m", "elmo_tf.cli", "score", "--model", path, "--input", "-", input="the cat sat.\n")
+    line = json.loads(done.stdout)
+    assert "sentences are split by the tokenizer penn" in done.stderr.splitlines()
     assert (line["sentence"], line["num_tokens"]) == ("the cat sat.", 4)
 
 

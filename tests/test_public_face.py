@@ -12,11 +12,10 @@ import tensorflow as tf
 
 import elmo_tf
 from elmo_tf import config
-from elmo_tf.model.bilm import BiLM
 from elmo_tf.savedmodel import verification
 from elmo_tf.workdir import checkpoints
 from tests import checks
-from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids, run_python
+from tests.helpers import MICRO_CONFIG, batch_char_ids, run_python
 
 
 def test_a_type_checker_imports_each_name_from_where_it_is_loaded():
@@ -61,7 +60,6 @@ def test_the_functions_compute_in_float32_under_any_dtype_policy_of_the_program(
     trained = elmo_tf.train(MICRO_CONFIG, records.path, tmp_path / "workdir", steps=3)
     assert elmo_tf.evaluate(workdir, records.path) == expected
     path = elmo_tf.export(workdir, tmp_path / "exported")
-    assert BiLM(MICRO).dtype_policy.name == "float32"
     dtype_policy("float32")
     checks.assert_all_close(
         checkpoints.restore(trained)[0].variables, checkpoints.restore(workdir)[0].variables, **checks.TOLERANCE
@@ -86,22 +84,13 @@ def small_project(records, tmp_path, monkeypatch):
     return tmp_path
 
 
-def assert_examples_print_what_they_say(name: str) -> None:
-    (examples,) = doctest.DocTestFinder(recurse=False).find(
-        getattr(elmo_tf, name), name, globs={"elmo_tf": elmo_tf, "keras": keras, "tf": tf}
-    )
+@pytest.mark.parametrize("name", ["BiLM", "ELMo", "load", "train", "export"])
+def test_the_examples_of_a_docstring_print_what_they_say(name, workdir, request):
+    project = request.getfixturevalue("small_project") if name in ("train", "export") else None
+    if name == "export":
+        shutil.copytree(workdir.path, project / "runs" / "mine")
+    globs = {"elmo_tf": elmo_tf, "keras": keras, "tf": tf}
+    (examples,) = doctest.DocTestFinder(recurse=False).find(getattr(elmo_tf, name), name, globs=globs)
     report: list[str] = []
     failed, attempted = doctest.DocTestRunner().run(examples, out=report.append)
     assert attempted > 0 and not failed, "".join(report)
-
-
-@pytest.mark.parametrize("name", ["BiLM", "ELMo", "load"])
-def test_the_examples_with_a_model_print_what_they_say(name):
-    assert_examples_print_what_they_say(name)
-
-
-@pytest.mark.parametrize("name", ["train", "export"])
-def test_the_examples_with_a_workdir_print_what_they_say(name, small_project, workdir):
-    if name == "export":
-        shutil.copytree(workdir.path, small_project / "runs" / "mine")
-    assert_examples_print_what_they_say(name)

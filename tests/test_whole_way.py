@@ -1,27 +1,24 @@
 """The whole way from text to vectors and the nearest uses, as a user types it."""
 
-import collections
 import contextlib
 import json
 import os
 import pathlib
 import random
 import re
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import __version__, cli
+from elmo_tf import cli
 from elmo_tf import config as config_lib
 from elmo_tf.records import record_folder
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.savedmodel import verification
 from elmo_tf.workdir import checkpoints
-from elmo_tf.workdir.folder import Workdir, open_workdir
+from elmo_tf.workdir.folder import open_workdir
 from tests import checks, helpers
-from tests.helpers import batch_char_ids
 
 NOISE = re.compile(r"Traceback|Warning|WARNING|oneDNN|cuda|absl::|E0000|I0000|W0000")
 
@@ -64,29 +61,6 @@ def run_alone(folder: pathlib.Path, *arguments: str) -> str:
     return done.stderr
 
 
-def words_of(folder: record_folder.Records) -> list[str]:
-    """Returns the folder's sentences as text."""
-    pairs = helpers.sentences_of(folder)
-    assert all(folder.vocabulary.ids(words) == token_ids[1:-1] for token_ids, words in pairs)
-    return [b" ".join(words).decode() for _, words in pairs]
-
-
-def assert_exported(savedmodel: pathlib.Path, workdir: Workdir, weights: np.ndarray) -> None:
-    """Asserts that a SavedModel does what the workdir's network does, its layers mixed by `weights`."""
-    probe = b"anna sat on the bank of the river"
-    vectors = tf.saved_model.load(str(savedmodel)).signatures["default"](strings=tf.constant([probe]))
-    layers, _ = checkpoints.restore(workdir)[0](batch_char_ids([probe.split()]))
-    np.testing.assert_allclose(vectors["layers"], layers, **checks.TOLERANCE)
-    np.testing.assert_allclose(vectors["elmo"], np.tensordot(weights, layers, (0, 1)), **checks.TOLERANCE)
-    words = workdir.vocabulary
-    assert json.loads((savedmodel / "assets" / "provenance.json").read_text()) == {
-        "elmo_tf": __version__,
-        "tokenizer": "whitespace",
-        "step": STEPS,
-        "vocabulary": {"size": len(words), "sha256": words.sha256()},
-    }
-
-
 @pytest.fixture
 def run(tmp_path, capsys):
     """Runs a command in this process, which saves the time to load TensorFlow; returns what it wrote to stdout."""
@@ -100,26 +74,6 @@ def run(tmp_path, capsys):
     return run_here
 
 
-def assert_neighbors(run: Callable[..., str]) -> None:
-    """The nearest uses of a word are printed, as a table or as JSON."""
-    query = "zoë sat on the bank of the river at night ."
-    options = ["--model", "models/bank/1", "--input", "text.txt", "--word", "bank", "--same-word"]
-    options += ["--sentence", query]
-    lines = run("neighbors", *options, "--count", "5").splitlines()
-    assert len(lines) == 5
-    pattern = r" (\d\.\d{3})  +([\d,]+)  (\S+ sat on the \[bank\] of the .*)"
-    uses = [re.fullmatch(pattern, line).groups() for line in lines]
-    similarities = [float(similarity) for similarity, _, _ in uses]
-    assert similarities == sorted(similarities, reverse=True)
-    assert similarities[0] > 0.8
-    for _, number, marked in uses:
-        assert sentences()[int(number.replace(",", ""))] == re.sub(r"[\[\]]", "", marked)
-    as_json = json.loads(run("neighbors", *options, "--json"))
-    assert [*as_json] == ["uses"]
-    assert [*as_json["uses"][0]] == ["similarity", "line", "sentence", "position"]
-    assert [use["line"] for use in as_json["uses"]][:5] == [int(number.replace(",", "")) for _, number, _ in uses]
-
-
 def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeypatch, loaded_once):
     text = tmp_path / "text.txt"
     text.write_text("".join(f"{line}\n" for line in sentences()), "utf-8")
@@ -127,8 +81,9 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeyp
     split = ["--heldout", "held", "--heldout-fraction", "0.1", "--min-count", "2"]
     run_alone(tmp_path, "preprocess", "--input", "text.txt", "--output", "data", *split)
     data, heldout = (record_folder.open_folder(tmp_path / name) for name in ("data", "held"))
-    assert 10 < len(words_of(heldout)) < 100
-    assert collections.Counter(words_of(data) + words_of(heldout)) == collections.Counter(sentences())
+    assert 10 < heldout.info.sentences < 100
+    stored = [b" ".join(words).decode() for folder in (data, heldout) for _, words in helpers.sentences_of(folder)]
+    assert sorted(stored) == sorted(sentences())
 
     train = ["train", "--data", "data", "--workdir", "work", "--preset", "tiny", "--paper-recipe", *SET]
     log = run_alone(tmp_path, *train, "--heldout", "held", "--steps", str(STEPS))
@@ -154,12 +109,25 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeyp
     assert run("export", "--workdir", "work", "--output", "models/bank", *options) == "models/bank/1\n"
     assert os.listdir(tmp_path / "models" / "bank") == ["1"]
     weights = 2 * np.exp([0.5, 0, 1]) / np.exp([0.5, 0, 1]).sum()
-    assert_exported(tmp_path / "models" / "bank" / "1", opened, weights)
+    probe = b"anna sat on the bank of the river"
+    exported = tf.saved_model.load(str(tmp_path / "models" / "bank" / "1"))
+    vectors = exported.signatures["default"](strings=tf.constant([probe]))
+    layers, _ = checkpoints.restore(opened)[0](helpers.batch_char_ids([probe.split()]))
+    np.testing.assert_allclose(vectors["layers"], layers, **checks.TOLERANCE)
+    np.testing.assert_allclose(vectors["elmo"], np.tensordot(weights, layers, (0, 1)), **checks.TOLERANCE)
+    provenance = json.loads((tmp_path / "models" / "bank" / "1" / "assets" / "provenance.json").read_text())
+    about_words = {"size": len(data.vocabulary), "sha256": data.vocabulary.sha256()}
+    assert (provenance["step"], provenance["vocabulary"]) == (STEPS, about_words)
     with monkeypatch.context() as patch:  # the export has just verified it in a fresh process
         patch.setattr(verification, "problems_in_fresh_process", lambda _: [])
         assert run("verify", "--model", "models/bank").count("models/bank/1: ") == 2
 
-    assert_neighbors(run)
+    options = ["--word", "bank", "--same-word", "--sentence", "zoë sat on the bank of the river at night ."]
+    lines = run("neighbors", "--model", "models/bank/1", "--input", "text.txt", *options, "--count", "5").splitlines()
+    uses = [re.fullmatch(r" (\d\.\d{3})  +([\d,]+)  (\S+ sat on the \[bank\] of the .*)", line) for line in lines]
+    assert len(uses) == 5 and float(uses[0][1]) > 0.8
+    assert [sentences()[int(use[2])] for use in uses] == [re.sub(r"[\[\]]", "", use[3]) for use in uses]
+
     run("embed", "--model", "models/bank", "--input", "text.txt", "--output", "vectors.hdf5")
 
     assert sorted(os.listdir(tmp_path)) == ["data", "held", "models", "text.txt", "vectors.hdf5", "work"]

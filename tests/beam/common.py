@@ -24,7 +24,6 @@ PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 
 
 def contents(path: pathlib.Path) -> dict[str, bytes]:
-    """Returns the files of a folder by name, or a file."""
     paths = path.iterdir() if path.is_dir() else [path]
     return {file.name if path.is_dir() else "": file.read_bytes() for file in paths}
 
@@ -51,7 +50,6 @@ def read_sentences(
 
 
 def start(*arguments: object, **variables: str) -> subprocess.Popen:
-    """Starts `elmo-tf` with arguments, and with variables in its environment."""
     return subprocess.Popen(
         [sys.executable, "-m", "elmo_tf.cli", *map(str, arguments)],
         cwd=ROOT,

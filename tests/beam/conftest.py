@@ -38,14 +38,12 @@ def process(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
 
 @pytest.fixture
 def folder(tmp_path: pathlib.Path) -> Iterator[output_folder.Folder]:
-    """An unfinished output folder."""
     with output_folder.claim({"train": str(tmp_path / "unfinished")}, {"command": "test"}) as folders:
         yield folders["train"]
 
 
 @pytest.fixture
 def store() -> Iterator[dict[str, bytes]]:
-    """The store in memory, empty when the test begins and ends."""
     STORE.clear()
     yield STORE
     STORE.clear()

@@ -46,9 +46,10 @@ def test_a_local_run_stops_and_the_error_keeps_its_type(folder, error):
     assert (type(stored), str(stored)) == (type(error), str(error))
 
 
-def test_a_failing_disk_is_left_to_a_remote_runner_which_tries_again(folder):
-    with pytest.raises(stores.ReadError):
-        list(Failing(folder, is_local_run=False).process(Task(0, stores.ReadError("cannot read a"))))
+@pytest.mark.parametrize("error", [stores.ReadError("cannot read a"), KeyError()])
+def test_a_failing_disk_and_other_exceptions_are_left_to_a_remote_runner_which_tries_again(folder, error):
+    with pytest.raises(type(error)):
+        list(Failing(folder, is_local_run=False).process(Task(0, error)))
     assert failures.first_error(folder) is None
 
 
@@ -56,8 +57,3 @@ def test_a_task_of_an_abandoned_folder_does_nothing(folder):
     stores.delete([folder.file(output_folder.FILE)])
     assert list(Failing(folder, is_local_run=True).process(Task(0, InputError("a")))) == ["failed"]
     assert failures.first_error(folder) is None
-
-
-def test_other_exceptions_are_raised(folder):
-    with pytest.raises(KeyError):
-        list(Failing(folder, is_local_run=False).process(Task(0, KeyError())))

@@ -63,8 +63,10 @@ def test_the_same_plan_goes_on_and_another_one_is_named_and_touches_nothing(tmp_
     assert sorted(os.listdir(tmp_path / "a")) == ["_SUCCESS", "shard-0.tfrecord"]
 
 
-def test_a_run_that_was_killed_before_it_deleted_its_plan_can_go_on(tmp_path):
+def test_an_error_costs_nothing_of_an_earlier_run_and_one_killed_before_it_deleted_its_plan_goes_on(tmp_path):
     end(tmp_path / "a", OSError, "shard-0.tfrecord")
+    end(tmp_path / "a", InputError)
+    assert sorted(os.listdir(tmp_path / "a")) == ["plan.json", "shard-0.tfrecord"]
     (tmp_path / "a" / "_SUCCESS").touch()
     output_folder.check(str(tmp_path / "a"))
     with claimed(tmp_path / "a"):
@@ -84,12 +86,6 @@ def test_a_run_that_was_killed_before_it_deleted_its_plan_can_go_on(tmp_path):
 def test_wrong_input_leaves_nothing_and_other_ends_leave_only_work(tmp_path, error, work, left):
     end(tmp_path / "deep" / "deeper" / "a", error, work)
     assert os.listdir(tmp_path) == left
-
-
-def test_an_error_does_not_cost_what_an_earlier_run_has_done(tmp_path):
-    end(tmp_path / "a", OSError, "shard-0.tfrecord")
-    end(tmp_path / "a", InputError)
-    assert sorted(os.listdir(tmp_path / "a")) == ["plan.json", "shard-0.tfrecord"]
 
 
 @pytest.mark.parametrize("content", [None, b"{}", b'{\n "digest": "0123456789abcdef",\n}'])
@@ -113,21 +109,15 @@ def test_what_stands_in_a_foreign_plan_is_part_of_no_path(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
-@pytest.mark.parametrize("kind", ["file", "link", "folder"])
-def test_what_is_not_ours_is_refused(tmp_path, kind):
-    path = tmp_path / "a"
-    if kind == "folder":
-        path.mkdir()
-        (path / "mine").touch()
-    else:
-        path.touch() if kind == "file" else path.symlink_to("nowhere")
-    expected = {
-        "file": "is a file",
-        "link": "a link to a path that does not exist",
-        "folder": "already exists, and is not an unfin",
-    }
-    with pytest.raises(InputError, match=rf"/a: {expected[kind]}"):
-        output_folder.check(str(path))
+def test_what_is_not_ours_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "mine").touch()
+    problems = {"file": "is a file", "link": "a link to a path that does not", "folder": "already exists, and is"}
+    for name, problem in problems.items():
+        with pytest.raises(InputError, match=rf"/{name}: {problem}"):
+            output_folder.check(str(tmp_path / name))
 
 
 def test_a_folder_that_another_run_finishes_meanwhile_is_refused(tmp_path):

@@ -80,6 +80,7 @@ def test_wrong_input_leaves_nothing_in_a_store_and_no_folder_of_another_is_touch
 HIDDEN = ("a.txt", ".a.txt", "_b.txt", "deep/c.txt", "deep/.c.txt", ".git/d.txt", ".git/.d.txt", "deep/.git/e.txt")
 PATTERNS = {
     "": ["_b.txt", "a.txt", "deep/c.txt"],
+    "/": ["_b.txt", "a.txt", "deep/c.txt"],
     "/*": ["_b.txt", "a.txt", "deep/c.txt"],
     "/*.txt": ["_b.txt", "a.txt"],
     "/**/*.txt": ["_b.txt", "a.txt", "deep/c.txt"],

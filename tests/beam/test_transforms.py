@@ -46,9 +46,10 @@ def test_ten_lines_make_a_folder_of_the_sentences_that_a_filter_keeps_and_train_
     assert lines[-1]["step"] == 2
 
 
-def test_the_vocabulary_is_that_of_the_command(corpus, tmp_path):
+def test_the_vocabulary_is_that_of_the_command_whose_function_returns_the_info_file(corpus, tmp_path):
     paths = corpus(TEXT)
-    preprocess(PreprocessConfig(input=paths, output=tmp_path / "command", min_count=2))
+    info = preprocess(PreprocessConfig(input=paths, output=tmp_path / "command", min_count=2))
+    assert info == json.loads((tmp_path / "command" / "info.json").read_text())
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         vocabulary = pipeline | ReadSentences(paths) | CountWords(min_count=2, max_size=100)
         assert_that(vocabulary | beam.Map(lambda words: words.to_bytes()), equal_to([

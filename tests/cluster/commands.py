@@ -12,12 +12,10 @@ _THREADS = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 
 
 def start(*arguments: object, **variables: str) -> subprocess.Popen:
-    """Starts `elmo-tf` with arguments, and with variables in its environment."""
     return common.start(*arguments, **(_THREADS | variables))
 
 
 def finished(process: subprocess.Popen) -> str:
-    """Returns what a command printed on stderr."""
     return process.communicate(timeout=SECONDS)[1]
 
 

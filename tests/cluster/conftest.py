@@ -22,7 +22,6 @@ def store_port() -> Iterator[int]:
 
 @pytest.fixture(scope="session")
 def store(store_port, tmp_path_factory) -> Iterator[object_store.ObjectStore]:
-    """An S3 store."""
     for module in ("boto3", "moto", "flask"):
         pytest.importorskip(module, reason=f"needs {module}: pip install -r tests/cluster/requirements.txt")
     with object_store.running(store_port, tmp_path_factory.mktemp("store")) as started:
@@ -49,7 +48,6 @@ def patient_cluster(store_port) -> Iterator[flink.Cluster]:
 
 @pytest.fixture(scope="session")
 def text(tmp_path_factory) -> pathlib.Path:
-    """A text of 20,000 sentences."""
     path = tmp_path_factory.mktemp("text") / "a.txt"
     path.write_bytes(b"".join(b"word%d is number %d of sentence %d\n" % (n % 997, n % 13, n) for n in range(20_000)))
     return path
@@ -57,7 +55,6 @@ def text(tmp_path_factory) -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def large(text, tmp_path_factory) -> pathlib.Path:
-    """A text of 400,000 sentences."""
     path = tmp_path_factory.mktemp("large") / "large.txt"
     path.write_bytes(text.read_bytes() * 20)
     return path
@@ -73,7 +70,6 @@ def large_records(large, tmp_path_factory) -> dict[str, bytes]:
 
 @pytest.fixture(scope="session")
 def sentences(text, tmp_path_factory) -> pathlib.Path:
-    """A few hundred of them, for the model."""
     path = tmp_path_factory.mktemp("sentences") / "b.txt"
     path.write_bytes(b"".join(text.read_bytes().splitlines(keepends=True)[:300]))
     return path

@@ -14,7 +14,6 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from typing import NamedTuple
 
 FLINK_VERSION = "1.19"
 _FLINK = "apache-flink-libraries==1.19.3"
@@ -53,20 +52,11 @@ CACHE_VARIABLE = "ELMO_TF_CLUSTER_HOME"
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-class Engine(NamedTuple):
-    """The files of an engine."""
-
-    folder: pathlib.Path
-
-    @property
-    def libraries(self) -> pathlib.Path:
-        """The folder of Flink's jars."""
-        return self.folder / f"flink-{_FLINK.rpartition('=')[2]}"
-
-    @property
-    def job_server(self) -> pathlib.Path:
-        """Beam's job server, one jar."""
-        return self.folder / f"job-server-{FLINK_VERSION}-{_RUNNER}.jar"
+class Engine:
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        self.libraries = folder / f"flink-{_FLINK.rpartition('=')[2]}"  # the folder of Flink's jars
+        self.job_server = folder / f"job-server-{FLINK_VERSION}-{_RUNNER}.jar"  # Beam's
 
     def missing(self) -> str | None:
         """Returns in words what is missing to run a cluster; None if nothing is."""
@@ -92,7 +82,6 @@ def engine() -> Engine:
 
 
 def _fetch_flink(folder: pathlib.Path) -> pathlib.Path:
-    """Returns a folder with Flink's jars."""
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     subprocess.run([*pip, "--dest", str(folder), _FLINK], check=True)
     libraries = folder / "lib"

@@ -1,9 +1,7 @@
 """A Flink cluster on this machine: a JobManager, and TaskManagers each with a worker pool of its own.
 
-    .venv/bin/python -m tests.cluster.flink
-
-prints Beam's options for it, and stops it at Ctrl-C. All of it listens on loopback addresses only. Each pair of
-TaskManager and pool stands for a machine: the TaskManager knows the pool as `worker-pool`, an address of its own.
+All of it listens on loopback addresses only. Each pair of TaskManager and pool stands for a machine: the TaskManager
+knows the pool as `worker-pool`, an address of its own.
 """
 
 import contextlib
@@ -58,8 +56,6 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1} %m%n
 
 
 class Machine:
-    """A TaskManager and its worker pool."""
-
     def __init__(self, cluster: "Cluster", number: int):
         self._cluster, self._number = cluster, number
         self._address = f"127.0.1.{number + 1}"
@@ -67,12 +63,7 @@ class Machine:
         self._processes: list[subprocess.Popen] = []
 
     def start(self, hidden: pathlib.Path | None = None, lacks_package: bool = False) -> None:
-        """Starts both processes.
-
-        Args:
-            hidden: a folder in whose place workers see an empty one.
-            lacks_package: whether workers cannot import this package.
-        """
+        """Starts both processes; workers see an empty folder in the place of `hidden`."""
         folder = self._cluster.folder / f"machine-{self._number}"
         folder.mkdir(exist_ok=True)
         hosts = folder / "hosts"
@@ -97,24 +88,17 @@ class Machine:
         self._processes = []
 
     def restart(self, **settings: Any) -> None:
-        """Kills both processes and starts them again, with the settings of `start`."""
         self.kill()
         self.start(**settings)
 
 
 class Cluster:
-    """A cluster that `running` has started."""
-
     def __init__(self, engine: engine_lib.Engine, folder: pathlib.Path, restarts: int):
         self.engine, self.folder, self._restarts = engine, folder, restarts
-        self._rest, self._rpc, self.pool_port = free_port(), free_port(), free_port()
+        self.rest_port, self._rpc, self.pool_port = free_port(), free_port(), free_port()
+        self.address = f"127.0.0.1:{self.rest_port}"  # where the JobManager answers
         self._processes: list[subprocess.Popen] = []
         self.machines = [Machine(self, number) for number in range(2)]
-
-    @property
-    def address(self) -> str:
-        """Where the JobManager answers."""
-        return f"127.0.0.1:{self._rest}"
 
     @property
     def options(self) -> list[str]:
@@ -131,7 +115,6 @@ class Cluster:
         ]
 
     def ask(self, path: str) -> Any:
-        """Returns what the JobManager answers to a question, such as `/jobs`."""
         with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
             return json.load(answer)
 
@@ -184,13 +167,6 @@ class Cluster:
             time.sleep(1)
         raise RuntimeError(f"the cluster does not start; see the logs in {self.folder}")
 
-    def start_all(self) -> None:
-        """Starts the JobManager and all machines."""
-        self.start_java(_JOB_MANAGER, [], {"rest.port": self._rest}, "jobmanager")
-        for machine in self.machines:
-            machine.start()
-        self.wait_for_machines()
-
     def kill(self, process: subprocess.Popen) -> None:
         """Kills one of the cluster's processes, and all others of its session."""
         with contextlib.suppress(ProcessLookupError):
@@ -199,7 +175,6 @@ class Cluster:
         self._processes.remove(process)
 
     def stop(self) -> None:
-        """Kills all processes of the cluster."""
         for process in list(self._processes):
             self.kill(process)
 
@@ -236,14 +211,14 @@ class Cluster:
 
 @contextlib.contextmanager
 def running(restarts: int = _RESTARTS) -> Iterator[Cluster]:
-    """Runs a cluster while the block runs. Its logs are kept if the block raises an exception.
-
-    Flink restarts a job that fails `restarts` times.
-    """
+    """Runs a cluster that restarts failed jobs `restarts` times; its logs are kept if the block raises an exception."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="elmo_tf-flink-"))
     cluster = Cluster(engine_lib.engine(), folder, restarts)
     try:
-        cluster.start_all()
+        cluster.start_java(_JOB_MANAGER, [], {"rest.port": cluster.rest_port}, "jobmanager")
+        for machine in cluster.machines:
+            machine.start()
+        cluster.wait_for_machines()
         yield cluster
     except BaseException:
         cluster.stop()
@@ -258,21 +233,6 @@ def end_with_parent() -> None:
 
 
 def free_port() -> int:
-    """Returns a port of this machine that nobody uses."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         return server.getsockname()[1]
-
-
-def main() -> None:
-    if missing := engine_lib.engine().missing():
-        sys.exit(missing)
-    with running() as cluster:
-        print(" ".join(cluster.options), flush=True)
-        print(f"logs: {cluster.folder}", file=sys.stderr)
-        with contextlib.suppress(KeyboardInterrupt):
-            signal.pause()
-
-
-if __name__ == "__main__":
-    main()

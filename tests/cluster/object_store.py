@@ -1,6 +1,7 @@
 """An S3 store on this machine: moto's server, in a process of its own."""
 
 import contextlib
+import json
 import os
 import pathlib
 import socket
@@ -9,7 +10,6 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from typing import Any
 
 from tests.cluster import flink
 
@@ -30,8 +30,6 @@ def environment(port: int) -> dict[str, str]:
 
 
 class ObjectStore:
-    """A store that `running` has started."""
-
     def __init__(self, port: int, log: pathlib.Path):
         import boto3  # noqa: PLC0415 - an extra of these tests
 
@@ -53,35 +51,30 @@ class ObjectStore:
         return [entry["Key"].removeprefix(f"{folder}/") for page in pages for entry in page.get("Contents", [])]
 
     def contents(self, folder: str) -> dict[str, bytes]:
-        """Returns the files in a folder, by name."""
         return {
             name: self.s3.get_object(Bucket=BUCKET, Key=f"{folder}/{name}")["Body"].read()
             for name in self.names(folder)
         }
 
     def num_gets(self, name: str) -> int:
-        """Returns how often a file has been fetched."""
         return self._log.read_text().count(f"GET /{BUCKET}/{name} ")
 
     def reader(self) -> dict[str, str]:
-        """Returns the variables of a user who may list and read, and not write."""
         self.iam.create_user(UserName="reader")
-        policy = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": ["s3:List*", "s3:Get*"], '
-        policy += '"Resource": "*"}]}'
+        reads = {"Effect": "Allow", "Action": ["s3:List*", "s3:Get*"], "Resource": "*"}
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [reads]})
         self.iam.put_user_policy(UserName="reader", PolicyName="reads", PolicyDocument=policy)
         key = self.iam.create_access_key(UserName="reader")["AccessKey"]
         return {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
 
     @contextlib.contextmanager
     def checking_keys(self) -> Iterator[None]:
-        """Has the store look at keys and permissions while the block runs."""
         self._check_keys_after(0)
         yield
         self._check_keys_after(10**9)
 
     def _check_keys_after(self, num_requests: int) -> None:
-        headers = {"Content-Type": "text/plain"}
-        address = f"{self.address}/moto-api/reset-auth"
+        address, headers = f"{self.address}/moto-api/reset-auth", {"Content-Type": "text/plain"}
         asked = urllib.request.Request(address, str(num_requests).encode(), headers, method="POST")
         urllib.request.urlopen(asked, timeout=10).close()
 
@@ -102,21 +95,16 @@ def running(port: int, folder: pathlib.Path) -> Iterator[ObjectStore]:
             preexec_fn=flink.end_with_parent,  # noqa: PLW1509 - the tests have no other threads yet
         )
     try:
-        _wait(port, process, log)
+        for _ in range(_START_SECONDS * 10):
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            if process.poll() is not None:
+                raise RuntimeError(f"the store does not start: {log.read_text()[-500:]}")
+            time.sleep(0.1)
         store = ObjectStore(port, log)
         store.s3.create_bucket(Bucket=BUCKET)
         yield store
     finally:
         process.kill()
         process.wait()
-
-
-def _wait(port: int, process: subprocess.Popen, log: pathlib.Path) -> Any:
-    for _ in range(_START_SECONDS * 10):
-        with contextlib.suppress(OSError):
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        if process.poll() is not None:
-            break
-        time.sleep(0.1)
-    raise RuntimeError(f"the store does not start: {log.read_text()[-500:]}")

@@ -128,7 +128,6 @@ def test_bad_input_is_one_line_and_leaves_nothing(cluster: Cluster, tmp_path):
 
 @contextlib.contextmanager
 def other_machines(cluster: Cluster, **settings: object) -> Iterator[None]:
-    """Runs the cluster with machines that lack something while the block runs."""
     for machine in cluster.machines:
         machine.restart(**settings)
     cluster.wait_for_machines()

@@ -63,13 +63,10 @@ def test_long_tokens_of_a_tokenizer_are_cut_and_counted():
     assert irregular == {"long_tokens": 1}
 
 
-def test_a_line_cut_by_the_reader_is_counted_once():
+def test_a_line_cut_by_the_reader_is_counted_once_and_white_space_alone_is_no_long_line():
     first, middle = clean(b"a b ", is_cut=True), clean(b"c ", is_continuation=True, is_cut=True)
     last = clean(b"d\n", is_continuation=True)
     assert [part.irregular for part in (first, middle, last)] == [{"long_lines": 1}, {}, {}]
-
-
-def test_white_space_alone_is_no_long_line():
     assert clean(b"a b\n\n" + b" " * 100, is_cut=True).irregular == {"blank_lines": 2}
 
 
@@ -81,13 +78,10 @@ def test_only_lines_that_are_long_are_counted_as_long_wherever_the_reader_has_cu
     assert clean(b"end\n" + b" " + just + b"\n", is_continuation=True).irregular == {"long_lines": 1}
 
 
-def test_paragraphs_are_joined_and_split_by_blank_lines():
+def test_paragraphs_are_joined_and_split_by_blank_lines_and_a_long_one_is_cut():
     cleaned = clean(b"\nOne.\nTwo\r\n\n \t\nthree\n\xff\nfour\n\n", paragraphs=True)
     assert [line.split() for line in cleaned.lines] == [[b"One.", b"Two"], [b"three"], [b"four"]]
     assert cleaned.irregular == {"carriage_return_lines": 1, "invalid_utf8_lines": 1}
-
-
-def test_a_long_paragraph_is_cut():
     text = b"short\n\n" + b"some words\n" * 7000
     cleaned = clean(text, paragraphs=True)
     assert cleaned.irregular == {"long_lines": 1}

@@ -1,7 +1,6 @@
 """`elmo-tf corpus lm1b` and what is under it, on a small archive of the same layout."""
 
 import dataclasses
-import fcntl
 import hashlib
 import io
 import json
@@ -20,7 +19,7 @@ import pytest
 from elmo_tf import cli
 from elmo_tf.corpus import lm1b
 from elmo_tf.errors import InputError
-from elmo_tf.files import download
+from elmo_tf.files import download, lock
 from tests.beam.common import files, interrupted
 from tests.files.file_server import serve
 
@@ -83,13 +82,6 @@ def command(source, monkeypatch):
 
 
 @pytest.fixture
-def archive(tmp_path) -> pathlib.Path:
-    """A copy that is already downloaded."""
-    (tmp_path / "mine.tgz").write_bytes(PACKED)
-    return tmp_path / "mine.tgz"
-
-
-@pytest.fixture
 def output(tmp_path) -> pathlib.Path:
     return tmp_path / "new" / "corpus"
 
@@ -146,7 +138,9 @@ def test_ctrl_c_ends_with_130_and_the_same_command_resumes(command, server, outp
     assert capsys.readouterr().out == f"{output}\n"
 
 
-def test_an_archive_already_there_is_checked_unpacked_and_kept(command, server, output, archive):
+def test_an_archive_already_there_is_checked_unpacked_and_kept(command, server, output, tmp_path):
+    archive = tmp_path / "mine.tgz"
+    archive.write_bytes(PACKED)
     assert command("--output", output, "--archive", archive) == 0
     assert_complete(output)
     assert archive.read_bytes() == PACKED
@@ -188,7 +182,7 @@ def test_wrong_input_is_one_line_and_leaves_nothing_behind(command, tmp_path, ca
 def test_two_runs_do_not_work_in_one_folder(source, server, output):
     output.parent.mkdir()
     other = os.open(output.parent, os.O_RDONLY)
-    fcntl.flock(other, fcntl.LOCK_EX)
+    assert lock.acquire(other, output.parent)
     with pytest.raises(InputError, match=f"^{output.parent}: another run is using this folder$"):
         lm1b.fetch(output, source)
     assert server.ranges == []

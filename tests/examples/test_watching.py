@@ -6,7 +6,7 @@ import pathlib
 import re
 import subprocess
 import sys
-import types
+from unittest import mock
 
 import pytest
 
@@ -58,30 +58,24 @@ def watch(service: str) -> None:
 
 
 def test_weights_and_biases_gets_the_records(trained, monkeypatch):
-    begun, sent = [], []
-    run = types.SimpleNamespace(log=lambda values, step: sent.append((values, step)))
-    wandb = types.SimpleNamespace(init=lambda **options: begun.append(options) or run)
+    wandb = mock.Mock()
     monkeypatch.setitem(sys.modules, "wandb", wandb)
     watch("wandb")
-    assert begun == [{"project": "elmo", "id": name_of("runs/mine"), "resume": "allow"}]
-    assert sent == SENT
+    wandb.init.assert_called_once_with(project="elmo", id=name_of("runs/mine"), resume="allow")
+    assert wandb.init.return_value.log.mock_calls == [mock.call(values, step=step) for values, step in SENT]
     assert (trained["data"], trained["heldout"], trained["workdir"]) == ("data", "held", "runs/mine")
 
 
-@pytest.mark.parametrize("before", [None, "run7"])
+@pytest.mark.parametrize("before", [[], [mock.Mock(**{"info.run_id": "run7"})]])
 def test_mlflow_gets_the_records_in_the_run_of_that_name(trained, monkeypatch, before):
-    begun, sent = [], []
-    runs = [] if before is None else [types.SimpleNamespace(info=types.SimpleNamespace(run_id=before))]
-    mlflow = types.SimpleNamespace(
-        set_experiment=begun.append,
-        search_runs=lambda filter_string, output_format: runs,
-        start_run=lambda run_id, run_name: begun.append((run_id, run_name)),
-        log_metrics=lambda values, step: sent.append((values, step)),
-    )
+    mlflow = mock.Mock(**{"search_runs.return_value": before})
     monkeypatch.setitem(sys.modules, "mlflow", mlflow)
     watch("mlflow")
-    assert begun == ["elmo", (before, name_of("runs/mine"))]
-    assert sent == SENT
+    mlflow.set_experiment.assert_called_once_with("elmo")
+    assert mlflow.search_runs.call_args.kwargs["output_format"] == "list"
+    run_id = "run7" if before else None
+    mlflow.start_run.assert_called_once_with(run_id=run_id, run_name=name_of("runs/mine"))
+    assert mlflow.log_metrics.mock_calls == [mock.call(values, step=step) for values, step in SENT]
 
 
 def stand_in(folder: pathlib.Path, name: str, script: str) -> None:
@@ -91,7 +85,6 @@ def stand_in(folder: pathlib.Path, name: str, script: str) -> None:
 
 
 def slurm(folder: pathlib.Path, *arguments: str) -> int:
-    """Runs the Slurm script with the stand-ins of a folder; returns its status."""
     environment = {"PATH": f"{folder}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_ID": "42"}
     environment["SLURM_CPUS_PER_TASK"] = "16"
     return subprocess.run(["bash", EXAMPLES / "slurm.sh", *arguments], env=environment, check=False).returncode

@@ -7,36 +7,21 @@ from collections.abc import Callable, Iterator
 
 
 class FileServer(http.server.ThreadingHTTPServer):
-    """Answers every request with a file.
-
-    Attributes:
-        content: the file.
-        files: others, by their paths; `content` is at every other path.
-        takes_ranges: whether it heeds `Range`; else it answers 200 with all of the file.
-        says_range: an untrue `Content-Range`; None for the true one.
-        says_length: whether it says how long the answer is.
-        statuses: of the 1st, 2nd, ... answer. Later ones get the status that fits.
-        cuts: bytes after which it ends the connection of the 1st, 2nd, ... request. Later ones get the whole answer.
-        before_cut: called before it does so.
-        redirect: an address that all requests are redirected to; None: it answers itself.
-        ranges: the `Range` of each request so far, None for one without.
-    """
+    """Answers every request with a file."""
 
     def __init__(self, content: bytes):
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.content, self.takes_ranges, self.says_length = content, True, True
-        self.files: dict[str, bytes] = {}
-        self.says_range: str | None = None
-        self.redirect: str | None = None
-        self.statuses: list[int] = []
-        self.cuts: list[int] = []
+        self.content = content
+        self.files: dict[str, bytes] = {}  # others, by path; `content` is at every other path
+        self.takes_ranges = True  # else it answers 200 with all of the file
+        self.says_length = True
+        self.says_range: str | None = None  # an untrue `Content-Range`
+        self.redirect: str | None = None  # the address that all requests are redirected to
+        self.statuses: list[int] = []  # of the 1st, 2nd, ... answer; later ones get the status that fits
+        self.cuts: list[int] = []  # bytes after which it ends the connection of the 1st, 2nd, ... request
         self.before_cut: Callable[[], None] = lambda: None
-        self.ranges: list[str | None] = []
-
-    @property
-    def url(self) -> str:
-        """The file's address."""
-        return f"http://127.0.0.1:{self.server_port}/corpus.tar.gz"
+        self.ranges: list[str | None] = []  # the `Range` of each request so far
+        self.url = f"http://127.0.0.1:{self.server_port}/corpus.tar.gz"
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -73,7 +58,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def serve(content: bytes) -> Iterator[FileServer]:
-    """Serves `content` during a `with` block."""
     with FileServer(content) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -57,27 +57,35 @@ def begin(path: pathlib.Path, content: bytes) -> None:
 
 
 def refused(server, message: str):
-    """Expects an error that names the server's address."""
     return pytest.raises(InputError, match=f"^{server.url}: {message}")
 
 
-def test_a_file_is_downloaded_over_one_connection_if_nothing_breaks(server, path):
-    fetch(server, path)
-    assert server.ranges == [None]
+REST = "bytes=150000-"
+SLOW = [20_000, *[0, 20_000] * 6]
+assert len(SLOW) > len(WAITS) + 1
 
 
-def test_a_file_of_unknown_size_and_checksum_is_as_long_as_the_server_says_and_resumes(server, path):
-    server.cuts = [0, 150_000]
-    fetch(server, path, None, None)
-    assert server.ranges == [None, None, "bytes=150000-"]
+@pytest.mark.parametrize(
+    ("attributes", "size_and_sha256", "ranges"),
+    [
+        pytest.param({}, KNOWN, [None], id="nothing breaks"),
+        pytest.param({"cuts": [0, 150_000]}, (None, None), [None, None, REST], id="size as the server says"),
+        pytest.param({"cuts": SLOW}, KNOWN, None, id="as long as bytes arrive"),
+        pytest.param({"cuts": [150_000, 0], "statuses": [200, 429]}, KNOWN, [None, REST, REST], id="429"),
+        pytest.param({"cuts": [150_000, 0], "statuses": [200, 503]}, KNOWN, [None, REST, REST], id="503"),
+        pytest.param(
+            {"takes_ranges": False, "cuts": [150_000, 100_000, 300_000]},
+            KNOWN,
+            [None, REST, REST, "bytes=300000-"],
+            id="a server without ranges is read from the start and the part is kept",
+        ),
+    ],
+)
+def test_a_file_arrives_whole_and_a_broken_connection_is_resumed(server, path, attributes, size_and_sha256, ranges):
+    vars(server).update(attributes)
+    fetch(server, path, *size_and_sha256)
+    assert ranges in (None, server.ranges)
     intact.check(path, None, None)
-
-
-def test_it_continues_as_long_as_bytes_arrive(server, path):
-    server.cuts = [20_000, *[0, 20_000] * 6]
-    assert len(server.cuts) > len(WAITS) + 1
-    fetch(server, path)
-    assert server.ranges[-1] == "bytes=140000-"
 
 
 def test_it_gives_up_when_nothing_comes_and_the_next_call_goes_on(server, path):
@@ -89,12 +97,6 @@ def test_it_gives_up_when_nothing_comes_and_the_next_call_goes_on(server, path):
     server.cuts, server.ranges = [], []
     fetch(server, path)
     assert server.ranges == ["bytes=150000-"]
-
-
-def test_a_server_without_ranges_is_read_from_the_start_and_the_part_is_kept(server, path):
-    server.takes_ranges, server.cuts = False, [150_000, 100_000, 300_000]
-    fetch(server, path)
-    assert len(server.ranges) == 4
 
 
 def test_a_server_without_ranges_that_always_breaks_at_the_same_place_makes_no_progress(server, path):
@@ -112,13 +114,6 @@ def test_a_silent_server_counts_as_a_broken_connection(server, path, monkeypatch
     fetch(server, path)
     over.set()
     assert len(server.ranges) == 2
-
-
-@pytest.mark.parametrize("status", [429, 503])
-def test_a_server_that_is_busy_in_between_is_asked_again(server, path, status):
-    server.cuts, server.statuses = [150_000, 0], [200, status]
-    fetch(server, path)
-    assert server.ranges == [None, *["bytes=150000-"] * 2]
 
 
 @pytest.mark.parametrize(
@@ -163,26 +158,22 @@ def test_a_file_that_is_another_when_resuming_is_refused_and_the_part_kept(serve
     assert_only(download.part_of(path), CONTENT[:1000])
 
 
-def test_a_part_that_turns_out_wrong_is_reported_and_one_that_is_too_long_downloaded_again(server, path):
-    begin(path, bytes(150_000))
-    with refused(server, WRONG_SHA256):
-        fetch(server, path)
-    begin(path, bytes(400_001))
-    fetch(server, path)
-
-
-def test_a_part_that_is_all_of_it_is_checked_without_a_connection(server, path):
+def test_a_complete_part_needs_no_connection_a_wrong_one_is_reported_and_one_too_long_downloaded_again(server, path):
     begin(path, CONTENT)
     fetch(server, path)
     assert server.ranges == []
+    begin(path, bytes(150_000))
+    with refused(server, WRONG_SHA256):
+        download.download(server.url, *KNOWN, path)
+    begin(path, bytes(400_001))
+    fetch(server, path)
 
 
 def test_a_part_that_is_a_link_is_refused_and_its_target_left_alone(server, path):
     target = path.parent / "target"
     target.write_bytes(CONTENT[:1000])
     download.part_of(path).symlink_to(target)
-    message = r"^/.*/file\.part: a link, which is not followed$"
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=r"^/.*/file\.part: a link, which is not followed$"):
         fetch(server, path)
     assert target.read_bytes() == CONTENT[:1000]
 
@@ -195,10 +186,14 @@ def test_no_connection_is_reported_at_once(path):
     assert list(path.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("url", ["file", "file:///etc/hosts", "http://", "http://a b/", "http://[a/", "http://a:x/"])
-def test_what_is_no_address_is_reported(path, url):
-    with pytest.raises(InputError, match=rf"^{re.escape(url)}: not an .*address"):
-        download.download(url, 9, SHA256, path)
+def test_what_is_no_address_is_reported_and_a_password_in_one_is_refused_and_not_shown(path):
+    for url in ("file", "file:///etc/hosts", "http://", "http://a b/", "http://[a/", "http://a:x/"):
+        with pytest.raises(InputError, match=rf"^{re.escape(url)}: not an .*address"):
+            download.download(url, *KNOWN, path)
+    for url in ("http://user:secret@host/file", "ftp://user:secret@host/file"):
+        with pytest.raises(InputError, match="://host/file: ") as caught:
+            download.download(url, *KNOWN, path)
+        assert "secret" not in str(caught.value)
     assert list(path.parent.iterdir()) == []
 
 
@@ -215,13 +210,6 @@ def test_a_redirect_is_followed_but_not_from_https_to_http_nor_to_another_scheme
     with pytest.raises(InputError, match=r"^https://host/file: the server redirects to http://host/file, "):
         download._SafeRedirects().redirect_request(request, None, 302, "", {}, "http://user:secret@host/file")
     assert list(path.parent.iterdir()) == []
-
-
-def test_a_password_in_an_address_is_refused_and_not_shown(path):
-    for url in ("http://user:secret@host/file", "ftp://user:secret@host/file"):
-        with pytest.raises(InputError, match="://host/file: ") as caught:
-            download.download(url, *KNOWN, path)
-        assert "secret" not in str(caught.value)
 
 
 def test_a_full_disk_is_reported_and_the_part_kept(server, path):

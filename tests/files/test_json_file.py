@@ -34,11 +34,6 @@ def test_what_fits_is_returned_without_keys_that_nobody_asked_about(tmp_path):
     assert math.isnan(json_file.parse("NaN", float, "text"))
 
 
-def test_a_wrong_word_is_refused_with_those_to_choose_from():
-    with pytest.raises(InputError, match=r'^key: expected one of a, b, found "c"$'):
-        json_file.convert("c", Literal["a", "b"], "key")
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -72,7 +67,9 @@ def test_what_does_not_fit_is_named(tmp_path, content, message):
     assert "\n" not in str(caught.value) and len(str(caught.value)) < len(str(path)) + 200
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path):
+def test_a_wrong_word_is_refused_with_those_to_choose_from_and_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(InputError, match=r'^key: expected one of a, b, found "c"$'):
+        json_file.convert("c", Literal["a", "b"], "key")
     for path, problem in ((tmp_path / "none", "no such file"), (tmp_path, r"cannot be read \(Is a directory\)")):
         with pytest.raises(InputError, match=rf"^{path}: {problem}$"):
             json_file.read(path, Info)

@@ -20,8 +20,7 @@ def test_a_folder_in_use_is_refused_and_free_again_after_a_kill_or_a_regular_end
     command = [sys.executable, "-u", "-c", code, str(tmp_path)]
     holder = subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": ":".join(sys.path)})
     assert holder.stdout.readline() == b"1\n"
-    message = rf"^{tmp_path}: another run is using this folder$"
-    with pytest.raises(InputError, match=message), lock.locked(tmp_path):
+    with pytest.raises(InputError, match=rf"^{tmp_path}: another run is using this folder$"), lock.locked(tmp_path):
         pass
     holder.kill()
     holder.communicate()

@@ -19,8 +19,6 @@ class NoCredentialsError(Exception):
 
 
 class Refused(Exception):
-    """As boto3's, with what the store said."""
-
     def __init__(self):
         super().__init__("Access Denied")
         self.response = {"ResponseMetadata": {"HTTPStatusCode": 403}, "Error": {"Message": "Access Denied"}}
@@ -62,16 +60,13 @@ def boto3(monkeypatch) -> type[Boto3]:
     return Boto3
 
 
-def test_a_process_has_one_connection_for_the_same_options(boto3):
+def test_a_process_has_one_client_for_the_same_options_with_connections_for_all_threads(boto3):
     first, same, other = (
         s3_client.Client(PipelineOptions([f"--s3_region_name={region}"])) for region in ("a", "a", "b")
     )
     assert first.client is same.client is not other.client
     assert first is not same  # each client has its own position in the file that it reads
     assert boto3.made == 2
-
-
-def test_threads_have_a_connection_each():
     options = PipelineOptions(["--s3_endpoint_url=http://here", "--s3_access_key_id=me", "--s3_disable_ssl"])
     settings = s3_client.Client(options).client.settings
     assert settings["config"].max_pool_connections >= 2 * stores.REQUESTS
@@ -85,20 +80,16 @@ def test_a_worker_without_options_reads(monkeypatch):
     assert stores.names("s3://bucket/a") == []
 
 
-def test_a_refusal_of_the_store_is_one_error_that_names_the_path(boto3):
-    boto3.error = Refused()
-    with pytest.raises(stores.WriteError, match=r"^cannot write s3://bucket/a: Access Denied$"):
-        stores.write("s3://bucket/a", b"x")
-    with pytest.raises(stores.ReadError, match=r"^cannot read s3://bucket/a: Access Denied$"):
-        stores.read("s3://bucket/a")
-
-
-def test_requests_without_credentials_are_not_repeated(boto3):
-    boto3.error = NoCredentialsError("Unable to locate credentials")
-    with pytest.raises(stores.ReadError, match=r"^cannot read s3://bucket/a/.*: Unable to locate credentials$"):
-        stores.names("s3://bucket/a")
-    with pytest.raises(stores.ReadError, match=r"^cannot read s3://bucket/a: Unable to locate credentials$"):
-        stores.open_file("s3://bucket/a")
+def test_a_refusal_is_one_error_that_names_the_path_and_is_not_asked_again(boto3):
+    for boto3.error, words in (
+        (Refused(), "Access Denied"),
+        (NoCredentialsError("Unable to locate credentials"), "Unable to locate credentials"),
+    ):
+        with pytest.raises(stores.WriteError, match=rf"^cannot write s3://bucket/a: {words}$"):
+            stores.write("s3://bucket/a", b"x")
+        for ask in (stores.read, stores.names, stores.open_file):
+            with pytest.raises(stores.ReadError, match=rf"^cannot read s3://bucket/a\S*: {words}$"):
+                ask("s3://bucket/a")
 
 
 def test_a_bucket_that_cannot_be_listed_is_refused_in_the_words_of_the_store(boto3, monkeypatch):
@@ -106,8 +97,7 @@ def test_a_bucket_that_cannot_be_listed_is_refused_in_the_words_of_the_store(bot
     stores.check_store("s3://bucket/some/part-*")
     assert boto3.last.asked == [("list_objects_v2", {"Bucket": "bucket", "Prefix": "some/part-", "MaxKeys": 1})]
     boto3.error = Refused()
-    expected = r"^s3://bucket: cannot access the store \(Access Denied\)$"
-    with pytest.raises(InputError, match=expected):
+    with pytest.raises(InputError, match=r"^s3://bucket: cannot access the store \(Access Denied\)$"):
         stores.check_store("s3://bucket")
 
 

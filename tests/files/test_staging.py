@@ -8,14 +8,18 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import staging, stores
 
 
-def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path):
-    stores.write(tmp_path / "file", b"old")
-    stores.write(tmp_path / "file", b"new")
-    assert (tmp_path / "file").read_bytes() == b"new"
+def test_a_file_or_a_link_is_replaced_and_one_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path):
+    (tmp_path / "file").write_bytes(b"old")
+    (tmp_path / "target").write_bytes(b"precious")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
     (tmp_path / "folder").mkdir()
+    for name in ("file", "link"):
+        stores.write(tmp_path / name, b"new")
     with pytest.raises(stores.WriteError, match=f"^cannot write {tmp_path}/folder: Is a directory$"):
         stores.write(tmp_path / "folder", b"new")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+    contents = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    assert contents == {"file": b"new", "link": b"new", "target": b"precious"}
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_a_link_to_nothing_is_not_followed_as_output_nor_above_it(tmp_path):
@@ -68,14 +72,6 @@ def test_an_empty_folder_behind_a_link_is_filled(tmp_path):
         (folder / "file").touch()
         assert folder.parent == tmp_path / "disk"
     assert [path.name for path in (tmp_path / "link").iterdir()] == ["file"]
-
-
-def test_a_link_in_the_place_of_a_file_is_replaced_and_its_target_left_alone(tmp_path):
-    (tmp_path / "target").write_bytes(b"precious")
-    (tmp_path / "link").symlink_to(tmp_path / "target")
-    stores.write(tmp_path / "link", b"new")
-    assert (tmp_path / "link").read_bytes() == b"new"
-    assert (tmp_path / "target").read_bytes() == b"precious"
 
 
 def test_each_writer_of_a_file_has_a_temporary_file_of_its_own(tmp_path, monkeypatch):

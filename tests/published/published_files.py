@@ -22,28 +22,16 @@ ARCHITECTURES = {
     "no_clips": {"cell_clip": None, "proj_clip": None},
     "261_characters_of_20": {"n_characters": 261, "max_characters_per_token": 20},
 }
-_LSTM = ("dim", "projection_dim", "n_layers", "cell_clip", "proj_clip", "use_skip_connections")
 
 
 def options(**changes) -> dict:
     """Returns the options of a micro network, in the published files' form."""
-    values = {
-        "dim": 24,
-        "projection_dim": 8,
-        "n_layers": 2,
-        "cell_clip": 3,
-        "proj_clip": 3,
-        "use_skip_connections": True,
-        "activation": "relu",
-        "filters": [[1, 4], [2, 6], [3, 8]],
-        "n_highway": 2,
-        "embedding": {"dim": 4},
-        "n_characters": 262,
-        "max_characters_per_token": 50,
-    } | changes
+    lstm = {"dim": 24, "projection_dim": 8, "n_layers": 2, "cell_clip": 3, "proj_clip": 3, "use_skip_connections": True}
+    cnn = {"activation": "relu", "filters": [[1, 4], [2, 6], [3, 8]], "n_highway": 2, "embedding": {"dim": 4}}
+    cnn |= {"n_characters": 262, "max_characters_per_token": 50}
     return {
-        "lstm": {key: values[key] for key in _LSTM},
-        "char_cnn": {key: value for key, value in values.items() if key not in _LSTM},
+        "lstm": lstm | {key: value for key, value in changes.items() if key in lstm},
+        "char_cnn": cnn | {key: value for key, value in changes.items() if key not in lstm},
     }
 
 
@@ -99,7 +87,6 @@ def reference_weights(arrays: dict[str, np.ndarray], softmax: tuple | None = Non
 
 
 def write_pair(folder: pathlib.Path, values: dict, arrays: dict[str, np.ndarray]) -> tuple[pathlib.Path, pathlib.Path]:
-    """Writes `options.json` and `weights.hdf5`; returns their paths."""
     paths = folder / "options.json", folder / "weights.hdf5"
     paths[0].write_text(json.dumps(values))
     with h5py.File(paths[1], "w") as file:
@@ -109,7 +96,6 @@ def write_pair(folder: pathlib.Path, values: dict, arrays: dict[str, np.ndarray]
 
 
 def read_hdf5(path: str | os.PathLike) -> dict[str, np.ndarray]:
-    """Returns every dataset of a file."""
     arrays = {}
     with h5py.File(path) as file:
         file.visititems(lambda name, item: arrays.update({name: item[()]} if isinstance(item, h5py.Dataset) else {}))
@@ -117,12 +103,9 @@ def read_hdf5(path: str | os.PathLike) -> dict[str, np.ndarray]:
 
 
 def checkpoint_arrays(arrays: dict[str, np.ndarray], vocab_size: int, single: bool = False) -> dict[str, np.ndarray]:
-    """Returns the same weights under the names of a training checkpoint, with a softmax, slots and counters.
+    """Returns what `draw_hdf5` drew under the names of a training checkpoint, with a softmax, slots and counters.
 
-    Args:
-        arrays: as `draw_hdf5` returns them.
-        vocab_size: rows of the softmax.
-        single: the names that a single LSTM layer has.
+    `single`: the names that a single LSTM layer has.
     """
     cells = "rnn/lstm_cell" if single else "rnn/multi_rnn_cell/cell_{}/lstm_cell"
     random = np.random.default_rng(1)

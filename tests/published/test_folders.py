@@ -51,17 +51,13 @@ def test_the_files_of_several_models_are_listed(pair):
         elmo_tf.load(folder)
 
 
-def test_a_model_of_elmoformanylangs_is_refused_in_a_sentence(tmp_path):
+def test_a_model_of_elmoformanylangs_and_an_archive_are_refused_in_a_sentence(pair, tmp_path):
     for name in ("config.json", "token_embedder.pkl", "encoder.pkl", "char.dic", "word.dic"):
         (tmp_path / name).write_text("{}")
     with pytest.raises(InputError, match=f"^{tmp_path}: a model of ELMoForManyLangs: another network"):
         elmo_tf.load(tmp_path)
-
-
-def test_an_archive_is_refused_with_the_command_that_unpacks_it(pair, tmp_path):
     with zipfile.ZipFile(tmp_path / "193.zip", "w") as archive:
         archive.write(pair[0], "options.json")
-    with pytest.raises(
-        InputError, match=f"an archive: unpack it .unzip {tmp_path}/193.zip -d 193. and give the folder"
-    ):
+    message = f"an archive: unpack it .unzip {tmp_path}/193.zip -d 193. and give the folder"
+    with pytest.raises(InputError, match=message):
         elmo_tf.load(tmp_path / "193.zip")

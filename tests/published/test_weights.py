@@ -22,7 +22,6 @@ SENTENCES = (
 
 
 def message_of(function, *arguments) -> str:
-    """Returns the one line that the error has."""
     with pytest.raises(InputError) as caught:
         function(*arguments)
     message = str(caught.value)
@@ -61,9 +60,8 @@ def test_an_imported_network_agrees_with_the_reference_and_goes_back_bit_for_bit
         np.testing.assert_allclose(layers_of(bilm, tokens), expected, **checks.TOLERANCE)
     published_weights.dump(bilm, tmp_path / "back")
     assert_bits(files.read_hdf5(tmp_path / "back" / "weights.hdf5"), arrays)
-    assert json.loads((tmp_path / "back" / "options.json").read_text()) == files.options(
-        **changes | {"n_characters": 262}
-    )
+    expected = files.options(**changes | {"n_characters": 262})
+    assert json.loads((tmp_path / "back" / "options.json").read_text()) == expected
 
 
 def test_a_single_layer_without_its_number_is_read_and_written_with_it(tmp_path):
@@ -76,59 +74,28 @@ def test_a_single_layer_without_its_number_is_read_and_written_with_it(tmp_path)
     assert_bits(files.read_hdf5(tmp_path / "back" / "weights.hdf5"), arrays)
 
 
-def without(name):
-    return lambda arrays: arrays.pop(name)
-
-
-def changed(name, change):
-    return lambda arrays: arrays.update({name: change(arrays[name])})
-
-
-def spoiled(value):
-    def change(array):
-        array = array.copy()
-        array.flat[3] = value
-        return array
-
-    return change
-
-
 CELL = "RNN_1/RNN/MultiRNNCell/Cell1/LSTMCell"
+# A name, what becomes of the array of that name, and words of the error.
 BAD_WEIGHTS = {
-    "missing": (without(f"{CELL}/W_P_0"), [f"{CELL}/W_P_0", "(24, 8)", "missing"]),
-    "transposed": (changed("CNN_proj/W_proj", np.transpose), ["CNN_proj/W_proj", "(18, 8)", "(8, 18)"]),
-    "flat_kernel": (changed("CNN/W_cnn_1", np.squeeze), ["CNN/W_cnn_1", "(1, 2, 4, 6)", "(2, 4, 6)"]),
-    "too_much": (lambda arrays: arrays.update({"CNN_high_2/W_carry": np.eye(18)}), ["CNN_high_2/W_carry", "(18, 18)"]),
-    "nan": (changed("CNN_high_0/W_transform", spoiled(np.nan)), ["CNN_high_0/W_transform", "finite", "1"]),
-    "too_large_for_float32": (changed("char_embed", lambda a: a.astype("f8") * 1e60), ["char_embed", "finite"]),
-    "one_layer_twice": (
-        lambda arrays: arrays.update({"RNN_0/RNN/LSTMCell/B": arrays["RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/B"]}),
-        ["RNN_0/RNN/", "LSTMCell/B", "(96,)"],
-    ),
-    "integers": (changed("CNN/b_cnn_0", lambda a: a.astype(np.int32)), ["CNN/b_cnn_0", "floats", "int32"]),
+    "missing": (f"{CELL}/W_P_0", lambda _: None, ["(24, 8)", "missing"]),
+    "transposed": ("CNN_proj/W_proj", np.transpose, ["(18, 8)", "(8, 18)"]),
+    "flat_kernel": ("CNN/W_cnn_1", np.squeeze, ["(1, 2, 4, 6)", "(2, 4, 6)"]),
+    "too_much": ("CNN_high_2/W_carry", lambda _: np.eye(18), ["(18, 18)", "options"]),
+    "nan": ("CNN_high_0/W_transform", lambda array: np.where(np.arange(18) == 3, np.nan, array), ["finite", "18"]),
+    "too_large_for_float32": ("char_embed", lambda array: array.astype("f8") * 1e60, ["finite"]),
+    "one_layer_twice": ("RNN_0/RNN/LSTMCell/B", lambda _: np.zeros(96, np.float32), ["RNN_0/RNN/", "(96,)"]),
+    "integers": ("CNN/b_cnn_0", lambda array: array.astype(np.int32), ["floats", "int32"]),
 }
 
 
-@pytest.mark.parametrize("spoil, words", BAD_WEIGHTS.values(), ids=BAD_WEIGHTS.keys())
-def test_bad_weights_are_refused_by_name(spoil, words, tmp_path):
+@pytest.mark.parametrize(("name", "spoil", "words"), BAD_WEIGHTS.values(), ids=BAD_WEIGHTS)
+def test_bad_weights_are_refused_by_name(name, spoil, words, tmp_path):
     arrays = files.draw_hdf5(files.options())
-    spoil(arrays)
+    spoiled = spoil(arrays.pop(name, None))
+    arrays |= {} if spoiled is None else {name: spoiled}
     message = message_of(published_weights.load, *files.write_pair(tmp_path, files.options(), arrays))
+    words = words if name.startswith("RNN_0/RNN/LSTMCell") else [name, *words]
     assert message.startswith(f"{tmp_path}/weights.hdf5: ") and all(word in message for word in words), message
-
-
-@pytest.mark.parametrize(
-    "changes, words",
-    [
-        ({"n_highway": 1}, ["CNN_high_1/", "options"]),
-        ({"n_layers": 3}, ["RNN_0/RNN/MultiRNNCell/Cell2/LSTMCell/W_0", "(16, 96)", "missing"]),
-        ({"embedding": {"dim": 5}}, ["char_embed", "(261, 5)", "(261, 4)"]),
-    ],
-)
-def test_options_that_contradict_the_weights_are_refused(changes, words, tmp_path):
-    arrays = files.draw_hdf5(files.options())
-    message = message_of(published_weights.load, *files.write_pair(tmp_path, files.options(**changes), arrays))
-    assert all(word in message for word in words), message
 
 
 def test_shapes_are_compared_before_a_network_is_made(tmp_path, monkeypatch):
@@ -154,23 +121,12 @@ def test_files_that_are_no_weights_are_refused(tmp_path):
 
 
 def test_training_options_become_the_recipe():
-    recipe = {
-        "bidirectional": True,
-        "dropout": 0.2,
-        "all_clip_norm_val": 1,
-        "n_epochs": 3,
-        "n_train_tokens": 1000,
-        "batch_size": 16,
-        "n_tokens_vocab": 99,
-        "unroll_steps": 5,
-        "n_negative_samples_batch": 64,
-        "learning_rate": 0.1,
-    }
-    train = parse_options(files.options() | recipe, vocab_size=99).train
-    expected = config_lib.TrainConfig(
+    recipe = {"bidirectional": True, "dropout": 0.2, "all_clip_norm_val": 1, "n_epochs": 3, "n_train_tokens": 1000}
+    recipe |= {"batch_size": 16, "n_tokens_vocab": 99, "unroll_steps": 5, "n_negative_samples_batch": 64}
+    recipe["learning_rate"] = 0.1
+    assert parse_options(files.options() | recipe, vocab_size=99).train == config_lib.TrainConfig(
         dropout_rate=0.2, clip_norm=1.0, epochs=3, batch_size=16, unroll_steps=5, num_sampled=64, learning_rate=0.1
     )
-    assert train == expected
     assert parse_options(files.options() | recipe | {"sample_softmax": False}).train.num_sampled == 0
     assert parse_options(files.options()).train == config_lib.TrainConfig()
 

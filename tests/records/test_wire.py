@@ -10,7 +10,6 @@ from elmo_tf.records import vector_files, wire
 
 
 def example(**features: list[int] | list[bytes]) -> bytes:
-    """Returns what TensorFlow's class writes."""
     made = tf.train.Example()
     for name, values in features.items():
         feature = made.features.feature[name]

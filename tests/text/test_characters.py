@@ -28,7 +28,6 @@ TEXTS = {
 
 
 def in_the_graph(texts: list[str | bytes]) -> tuple[list[list[bytes]], list[np.ndarray]]:
-    """Returns tokens and offsets of each text."""
     split = tf.function(lambda sentences: in_graph.split_with_offsets(sentences, "characters"))
     tokens, lengths, offsets = (tensor.numpy() for tensor in split(tf.constant(texts, tf.string)))
     assert not offsets[np.arange(offsets.shape[1]) >= lengths[:, None]].any()

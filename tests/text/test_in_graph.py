@@ -28,22 +28,20 @@ def encode(sentences: list[list[bytes]], lengths: list[int], *max_chars: int) ->
     return in_graph.encode_tokens(tf.constant(sentences), tf.constant(lengths, tf.int32), *max_chars).numpy()
 
 
-@pytest.mark.parametrize("max_chars", [50, 7, 257])
+@pytest.mark.parametrize("max_chars", [50, 7])
 def test_ids_are_those_of_numpy(max_chars):
     ids = encode([NASTY, NASTY[::-1]], [len(NASTY)] * 2, max_chars)
     assert ids.dtype == np.int32
-    np.testing.assert_array_equal(ids[0], char_ids.encode_tokens(NASTY, max_chars))
-    np.testing.assert_array_equal(ids[1], char_ids.encode_tokens(NASTY[::-1], max_chars))
+    np.testing.assert_array_equal(ids, [char_ids.encode_tokens(row, max_chars) for row in (NASTY, NASTY[::-1])])
 
 
 @pytest.mark.parametrize("length", [0, 1, 3, 4, 9])
 def test_all_ids_right_of_a_sentences_length_are_0_and_none_left_of_it(length):
     tokens = [b"", b"<S>", b"a", b"\x00"]
     (ids,) = encode([tokens], [length])
-    assert ids.shape == (4, 50)
-    np.testing.assert_array_equal(ids[:length], char_ids.encode_tokens(tokens)[:length])
-    assert (ids[:length] > 0).all()
-    assert (ids[length:] == 0).all()
+    expected = char_ids.encode_tokens(tokens)
+    expected[length:] = 0
+    np.testing.assert_array_equal(ids, expected)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,6 @@ TOKENS = {
     "": "",
     # Every ideograph and kana is a token; Korean has words.
     "我在2024年3月5日看了《红楼梦》。": "我 在 2024 年 3 月 5 日 看 了 《 红 楼 梦 》 。",
-    "這本書賣3.50元,很well-known!": "這 本 書 賣 3.50 元 , 很 well-known !",
     "東京タワーは333mの高さです。": "東 京 タ ワ ー は 333m の 高 さ で す 。",
     "１２月、ＡＢＣの「テスト」": "１２ 月 、 ＡＢＣ の 「 テ ス ト 」",
     "時々〆切は二〇二四年": "時 々 〆 切 は 二 〇 二 四 年",
@@ -50,7 +49,7 @@ TOKENS = {
     # Words of Korean are between spaces, but not its ideographs.
     "한국어 문장은 韓國語가 아니다.": "한국어 문장은 韓 國 語 가 아니다 .",
     "하\u1100\u1161 나": "하\u1100\u1161 나",
-    "见https://example.com/a?b=c。联系joe@example.org吧": ("见 https://example.com/a?b=c 。 联 系 joe@example.org 吧"),
+    "见https://example.com/a?b=c。联系joe@example.org吧": "见 https://example.com/a?b=c 。 联 系 joe@example.org 吧",
     "中-文a中.文.中国's": "中 - 文 a 中 . 文 . 中 国 's",
     # A combined emoji is one token.
     "👩\u200d💻👨\u200d👩\u200d👧\u200d👦": "👩\u200d💻 👨\u200d👩\u200d👧\u200d👦",
@@ -68,7 +67,6 @@ TOKENS = {
     "🙂\u200d↔\ufe0f": "🙂\u200d↔\ufe0f",
     # Of Unicode 16, younger than RE2's tables.
     "\U0001fae9\U0001fae9": "\U0001fae9 \U0001fae9",
-    "好😀ね": "好 😀 ね",
     # Combining marks stay with their letter.
     "e\u0301te\u0301 x-e\u0301": "e\u0301te\u0301 x-e\u0301",
     "3\u0301 1,2\u0305 !\u0301a": "3\u0301 1,2\u0305 !\u0301 a",
@@ -95,15 +93,14 @@ def test_running_text_is_broken_into_its_sentences():
         assert broken == [*order, "Ok", "", "no end"]
 
 
-def test_chinese_needs_no_white_space_between_sentences():
-    broken = raw_text.break_sentences(["\u4e2d\u3002\u6587\uff01\u5b57"]).numpy()
-    assert [sentence.decode() for sentence in broken] == ["\u4e2d\u3002", "\u6587\uff01", "\u5b57"]
-
-
-def test_the_marks_of_indic_scripts_and_arabic_end_sentences():
-    texts = ["\u0939\u0948\u0964 \u0935\u0939\u0965 \u0939\u0948", "\u0647\u0646\u0627\u061f \u06c1\u06d2\u06d4 \u0648"]
+def test_the_marks_of_chinese_indic_scripts_and_arabic_end_sentences():
+    texts = [
+        "\u4e2d\u3002\u6587\uff01\u5b57",
+        "\u0939\u0948\u0964 \u0935\u0939\u0965 \u0939\u0948",
+        "\u0647\u0646\u0627\u061f \u06c1\u06d2\u06d4 \u0648",
+    ]
     broken = [sentence.decode() for sentence in raw_text.break_sentences(texts).numpy()]
-    assert broken == [part for text in texts for part in text.split(" ")]
+    assert broken == ["\u4e2d\u3002", "\u6587\uff01", "\u5b57", *texts[1].split(" "), *texts[2].split(" ")]
 
 
 @pytest.mark.parametrize(

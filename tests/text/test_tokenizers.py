@@ -28,24 +28,6 @@ def test_words_are_those_of_the_tokenizer_with_their_places(tokenizer):
     assert in_a_graph(TEXT, tokenizer) == [word.text for word in words]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        # Combining marks stay with their letters; a danda ends a sentence.
-        ("यह नीली किताब है।", "यह नीली किताब है ।"),
-        ("வணக்கம் உலகம்", "வணக்கம் உலகம்"),
-        ("cafe\u0301 noir", "cafe\u0301 noir"),
-        ("ولد في مكة، عام 570؟", "ولد في مكة ، عام 570 ؟"),
-        # An ideograph or kana is a word, with its sound mark.
-        ("他喜歡NBA。", "他 喜 歡 NBA 。"),
-        ("タワーか\u3099ある", "タ ワ ー か\u3099 あ る"),
-        ("한국어 문장.", "한국어 문장 ."),
-    ],
-)
-def test_other_scripts_are_split_into_their_words(text, expected):
-    assert [word.text for word in tokenizers.words_of(text)] == in_a_graph(text, "penn") == expected.split()
-
-
 def test_half_a_surrogate_pair_has_a_place():
     words = tokenizers.words_of("a\ud800b?c", "characters")
     assert words == [("a", 0, 1), ("?", 1, 2), ("b", 2, 3), ("?", 3, 4), ("c", 4, 5)]

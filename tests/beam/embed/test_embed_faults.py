@@ -122,11 +122,11 @@ def test_a_file_that_appears_at_the_output_is_not_replaced_and_costs_nothing(arg
     assert {"plan.json", "shard-00000-of-00001.tfrecord"} <= {*os.listdir(tmp_path / "output.unfinished")}
 
 
-@pytest.mark.parametrize("kind", ["hdf5", slow("tfrecord")])
-def test_a_full_disk_is_reported_and_more_room_is_enough(arguments, tmp_path, small_shards, kind, caplog):
+@pytest.mark.parametrize(("kind", "size"), [("hdf5", "1200k"), slow("tfrecord", "400k")])
+def test_a_full_disk_is_reported_and_more_room_is_enough(arguments, tmp_path, small_shards, kind, size, caplog):
     options = KINDS[kind]
     # The shards of HDF5 fit, but not the file that is made of them.
-    with small_disk(tmp_path / "disk", {"hdf5": "1200k", "tfrecord": "400k"}[kind]) as disk:
+    with small_disk(tmp_path / "disk", size) as disk:
         expected = r"^cannot write /.*: No space left on device; run the same command again$"
         with pytest.raises(stores.WriteError, match=expected):
             jobs.run("embed", arguments("disk/output", *options))

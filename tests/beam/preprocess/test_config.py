@@ -2,32 +2,24 @@
 
 import dataclasses
 import gzip
-import json
 import math
 import os
 
 import pytest
 
 from elmo_tf.beam.embed import EmbedConfig
-from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
+from elmo_tf.beam.preprocess import PreprocessConfig
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
-from tests.beam.common import contents
-
-
-def test_a_program_gets_what_is_written(corpus, tmp_path):
-    corpus(b"a b\nb c\n" * 9)
-    info = preprocess(PreprocessConfig(input=tmp_path / "corpus", output=tmp_path / "program"))
-    assert info == json.loads((tmp_path / "program" / "info.json").read_text())
 
 
 def test_a_command_line_sets_the_fields_that_it_names():
-    argv = ["--input", "a", "b", "--output=c", "--min-count=2", "--shuffle", "--direct_num_workers=2"]
+    argv = ["--input", "a", "b", "--output=c", "--input", "d", "--min-count=2", "--shuffle", "--direct_num_workers=2"]
     arguments = jobs.parsed("preprocess", argv)
-    given = {"input": ["a", "b"], "output": "c", "min_count": 2, "shuffle": True, "beam": ["--direct_num_workers=2"]}
-    assert arguments == given
+    beam = ["--direct_num_workers=2"]
+    assert arguments == {"input": ["a", "b", "d"], "output": "c", "min_count": 2, "shuffle": True, "beam": beam}
     config = PreprocessConfig(**arguments)
-    assert (config.input, config.beam, config.tokenizer) == (("a", "b"), ("--direct_num_workers=2",), "whitespace")
+    assert (config.input, config.beam, config.tokenizer) == (("a", "b", "d"), ("--direct_num_workers=2",), "whitespace")
     config = PreprocessConfig(input="a", output="b", tokenizer="unicode", line="paragraph")
     assert config.settings()[:2] == ("unicode", "paragraph")
 
@@ -75,6 +67,7 @@ TEXT = {"a.txt": b"a b b\nc\n"}
     ("files", "options", "message"),
     [
         (BLANK, ["--heldout={new}/heldout", "--shards=3"], "input: contains no words"),
+        ({"a.txt": b"\xff\n\n"}, [], r"input: .*irregular: invalid utf8 lines: 1, dropped.*; blank lines: 1, dropped$"),
         (TEXT, ["--vocab={words}"], r"/.*vocab\.txt.*line 5: the word b'a' is already in line 4"),
         (TEXT, ["--min-count=3"], "min_count: expected at most 2, .* found 3"),
         (TEXT, ["--heldout={new}", "--heldout-fraction=1e-9"], "heldout_fraction: .* found none of 2 sentences held"),
@@ -91,19 +84,3 @@ def test_what_cannot_be_used_is_named_and_nothing_is_left(corpus, process, tmp_p
     with pytest.raises(InputError, match=f"^{message}"):
         process(corpus(**files), *(option.format(new=tmp_path / "new", words=words) for option in options))
     assert sorted(os.listdir(tmp_path)) == ["corpus", "vocab.txt"]
-
-
-def test_an_existing_output_stays_as_it_is(corpus, process, tmp_path):
-    folder = process(corpus(b"a b\n"))
-    before = contents(folder)
-    with pytest.raises(InputError, match=r"/output: is finished; delete it to run the job again$"):
-        process(corpus(b"c\n"))
-    with pytest.raises(InputError, match=r"/output: is finished"):
-        process(corpus(b"c\n"), f"--heldout={folder}", output="second")
-    assert contents(folder) == before
-    assert sorted(os.listdir(tmp_path)) == ["corpus", "output"]
-
-
-def test_what_applied_to_irregular_text_is_separated_in_the_error(corpus, process):
-    with pytest.raises(InputError, match=r"irregular: invalid utf8 lines: 1, dropped.*; blank lines: 1, dropped$"):
-        process(corpus(b"\xff\n\n"))

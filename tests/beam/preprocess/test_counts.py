@@ -25,7 +25,6 @@ def task(tmp_path) -> corpora.Task:
 
 
 def bundle(step: counts.CountTask, *tasks: corpora.Task) -> list[tuple[bytes, int]]:
-    """Returns the words and counts that leave a bundle."""
     step.start_bundle()
     elements = [element for task in tasks for element in step.process(task)]
     elements += [windowed.value for windowed in step.finish_bundle()]

@@ -17,7 +17,6 @@ COUNT = 900
 
 
 def numbers(folder: pathlib.Path) -> list[list[int]]:
-    """Returns the numbers of the sentences, by shard."""
     records = record_folder.open_folder(folder)
     values = iter([int(b"".join(words).decode().removeprefix("number")) for _, words in helpers.sentences_of(records)])
     return [list(itertools.islice(values, shard.sentences)) for shard in records.info.shards]
