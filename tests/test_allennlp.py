@@ -38,16 +38,13 @@ def test_a_sentence_has_an_array_of_layers_tokens_and_dimensions(elmo, published
     assert (type(vectors), vectors.shape, vectors.dtype) == (np.ndarray, (3, 3, 16), np.float32)
     (encoded,) = elmo_tf.load(published).encode([SENTENCES[0]], layers="all")
     np.testing.assert_array_equal(vectors, encoded.vectors)
+    assert elmo.embed_batch([[]])[0].shape == (3, 0, 16)
 
 
 def test_sentences_keep_their_order_in_every_batch_size(elmo):
     batch = elmo.embed_batch(SENTENCES)
     assert [vectors.shape for vectors in batch] == [(3, 3, 16), (3, 6, 16), (3, 1, 16)]
     checks.assert_all_close(batch, elmo.embed_sentences(iter(SENTENCES), batch_size=2), **TOLERANCE)
-
-
-def test_a_sentence_without_tokens_has_no_vectors(elmo):
-    assert elmo.embed_batch([[]])[0].shape == (3, 0, 16)
 
 
 @pytest.mark.parametrize(

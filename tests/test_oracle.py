@@ -45,10 +45,7 @@ def test_numpy_agrees_with_the_reference():
                 np.testing.assert_allclose(layers, expected[f"layers/{number}"], **checks.TOLERANCE)
 
 
-_MORE = map(slow, ("micro_noskip_nohighway", "micro_3layer_tanh"))
-
-
-@pytest.mark.parametrize("case", ["micro_real", *_MORE])
+@pytest.mark.parametrize("case", ["micro_real", *map(slow, ("micro_noskip_nohighway", "micro_3layer_tanh"))])
 def test_every_layer_agrees_with_the_reference(case, tmp_path):
     folder = ORACLE / "embed" / case
     _, bilm = published_weights.load(folder / "options.json", folder / "weights.hdf5")

@@ -1,16 +1,19 @@
-"""What a language model finds likely: scores of sentences, and words for a place."""
+"""What a language model finds likely: scores of sentences, words for a place, surprisal of words."""
 
 import concurrent.futures
+import csv
+import itertools
 import json
 import math
 import os
+import unicodedata
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf import api, cli, embedder, engines, sources
+from elmo_tf import api, cli, embedder, engines, reference, sources
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import verification
 from elmo_tf.workdir import checkpoints
@@ -28,25 +31,35 @@ def model(workdir):
     return elmo_tf.load(workdir)
 
 
-def log_probs(workdir, sentences: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The scores of sentences in NumPy float64."""
+def carried(workdir, passage: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The probabilities of all words at each token, forward and backward, in float64, one token after the other."""
     opened = open_workdir(workdir)
-    weights = float64.weights_of(checkpoints.restore(opened)[0])
-    scores = []
-    for sentence in sentences:
+    weights, sizes = float64.weights_of(checkpoints.restore(opened)[0]), opened.config.model
+    bilm = reference.NumpyBiLM(sizes, weights, np.float64)
+    states, sentences = bilm.zero_states(1), []
+    for sentence in passage:
         tokens = [b"<S>", *sentence.encode().split(), b"</S>"]
-        ids, chars = opened.vocabulary.ids(tokens), [float64.encode(token) for token in tokens]
-        forward, backward = (
-            float64.direction_losses(weights, opened.config.model, number, chars[::step][:-1], ids[::step][1:])
-            for number, step in enumerate((1, -1))
-        )
-        scores.append((-forward, -backward[::-1]))
-    return scores
+        vectors = float64.char_cnn(weights, sizes.char_cnn, [float64.encode(token) for token in tokens])
+        top = []
+        for forward, backward in list(zip(vectors, vectors[::-1], strict=True))[:-1]:
+            top.append(bilm.run(np.stack([forward, backward])[:, None], [1], states)[-1][:, 0])
+        logits = np.stack(top, 1) @ weights["softmax/kernel"].T + weights["softmax/bias"]
+        forward, backward = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+        sentences.append((forward, backward[::-1]))
+    return sentences
+
+
+def log_probs(workdir, sentence: str) -> tuple[np.ndarray, np.ndarray]:
+    """The log-probabilities of a sentence's own tokens: forward with `</S>`, backward with `<S>`."""
+    ((forward, backward),) = carried(workdir, [sentence])
+    ids = open_workdir(workdir).vocabulary.ids([b"<S>", *sentence.encode().split(), b"</S>"])
+    positions = np.arange(len(forward))
+    return np.log(forward[positions, ids[1:]]), np.log(backward[positions, ids[:-1]])
 
 
 def test_scores_are_those_of_a_reference_in_float64(model, workdir):
-    expected = log_probs(workdir, SENTENCES)
-    for sentence, score, (forward, backward) in zip(SENTENCES, model.score(SENTENCES), expected, strict=True):
+    for sentence, score in zip(SENTENCES, model.score(SENTENCES), strict=True):
+        forward, backward = log_probs(workdir, sentence)
         assert score.tokens == sentence.split()
         np.testing.assert_allclose(score.forward_log_probs, forward, **checks.TOLERANCE)
         np.testing.assert_allclose(score.backward_log_probs, backward, **checks.TOLERANCE)
@@ -62,11 +75,7 @@ def test_nothing_and_unknown_words_alone_have_scores(model):
     assert math.isfinite(unknown.mean) and unknown.mean < 0
     assert [score.tokens for score in empty] == [[], [], []]
     for score in empty:
-        assert (score.forward_log_probs.shape, score.backward_log_probs.shape, score.unknown.shape) == (
-            (1,),
-            (1,),
-            (0,),
-        )
+        assert list(map(len, (score.forward_log_probs, score.backward_log_probs, score.unknown))) == [1, 1, 0]
         assert score.total == pytest.approx(empty[0].total, rel=1e-6)
 
 
@@ -100,16 +109,22 @@ def test_words_are_ranked_by_both_directions_over_their_own_probability(model, w
     assert model.fill("the cat sat", word="cat", top=2) == model.fill(["the", "[MASK]", "sat"], top=2) == filled[:2]
 
 
-@pytest.mark.parametrize(("text", "word"), [("no place", None), ("[MASK] [MASK]", None), ("the cat the", "the")])
-def test_a_sentence_without_exactly_one_mask_is_refused(model, text, word):
-    with pytest.raises(InputError, match=r"text: the token .* occurs \d times in the sentence; it must occur once"):
-        model.fill(text, word=word)
+TIMES = r"text: the token .* occurs \d times in the sentence; it must occur once"
+NUMBER = "^top: expected a whole number, at least 1, found "
 
 
-@pytest.mark.parametrize("top", [0, 2.5, "3"])
-def test_the_number_of_words_is_checked(model, top):
-    with pytest.raises(InputError, match=r"^top: expected a whole number, at least 1, found "):
-        model.fill("a [MASK]", top)
+@pytest.mark.parametrize(
+    ("text", "top", "word", "message"),
+    [
+        ("no place", 1, None, TIMES),
+        ("[MASK] [MASK]", 1, None, TIMES),
+        ("the cat the", 1, "the", TIMES),
+        *(("a [MASK]", top, None, NUMBER) for top in (0, 2.5, "3")),
+    ],
+)
+def test_a_sentence_without_exactly_one_mask_and_a_number_below_1_are_refused(model, text, top, word, message):
+    with pytest.raises(InputError, match=message):
+        model.fill(text, top, word=word)
 
 
 @pytest.mark.parametrize("verified", [False, slow(True)])
@@ -150,9 +165,10 @@ def test_the_users_dtype_policy_changes_no_score(dtype_policy):
     assert totals[0] == pytest.approx(totals[1], abs=1e-3)
 
 
-def test_a_source_without_a_softmax_is_refused(savedmodel):
+@pytest.mark.parametrize("method", ["score", "surprisal"])
+def test_a_source_without_a_softmax_is_refused(savedmodel, method):
     with pytest.raises(InputError, match="this model has no softmax; use a workdir"):
-        elmo_tf.load(savedmodel.path).score(["a dog"])
+        getattr(elmo_tf.load(savedmodel.path), method)(["a dog"])
 
 
 def test_the_commands_print_what_the_functions_return(model, workdir, tmp_path, capsys):
@@ -173,3 +189,144 @@ def test_the_commands_print_what_the_functions_return(model, workdir, tmp_path, 
     assert cli.main(["fill", "a [MASK] sat", "--model", os.fspath(workdir), "--top", "2"]) == 0
     words = [json.loads(line)["token"] for line in capsys.readouterr().out.splitlines()]
     assert words == [word.token for word in model.fill("a [MASK] sat", top=2)]
+
+
+PASSAGES = [["the cat sat", "zebras bark at the dog", "a dog"], ["cats sleep on the mat"]]
+LINES = [*PASSAGES[0], "", " ", *PASSAGES[1], ""]
+BIT = math.log(2)
+
+
+def by_sentence(words) -> list[list]:
+    return [list(group) for _, group in itertools.groupby(words, lambda word: word[:2])]
+
+
+def test_words_have_the_bits_that_score_gives_their_tokens(model):
+    sentences = [*PASSAGES[0], *PASSAGES[1]]
+    rows = by_sentence(model.surprisal(LINES))
+    assert [[word.word for word in row] for row in rows] == [sentence.split() for sentence in sentences]
+    assert [row[0][:2] for row in rows] == [(1, 1), (1, 2), (1, 3), (2, 1)]
+    for row, score in zip(rows, model.score(sentences), strict=True):
+        assert [word.known for word in row] == (~score.unknown).tolist()
+        # The sentence boundaries are not words.
+        assert sum(word.forward for word in row) == pytest.approx(-score.forward_log_probs[:-1].sum() / BIT, abs=1e-4)
+        assert sum(word.backward for word in row) == pytest.approx(-score.backward_log_probs[1:].sum() / BIT, abs=1e-4)
+        assert [word.both for word in row] == pytest.approx([word.forward + word.backward for word in row])
+
+
+@pytest.mark.parametrize("context", ["sentence", "passage"])
+def test_bits_and_ranks_are_those_of_a_full_softmax_after_the_states_of_the_sentence_before(model, workdir, context):
+    vocabulary = open_workdir(workdir).vocabulary
+    starts = PASSAGES if context == "passage" else [[sentence] for passage in PASSAGES for sentence in passage]
+    expected = [sentence for passage in starts for sentence in carried(workdir, passage)]
+    for row, (forward, backward) in zip(by_sentence(model.surprisal(LINES, context)), expected, strict=True):
+        for word, before, after in zip(row, forward[:-1], backward[1:], strict=True):
+            (number,) = vocabulary.ids([word.word.encode()])
+            assert word.forward == pytest.approx(-math.log2(before[number]), **tolerance())
+            assert word.backward == pytest.approx(-math.log2(after[number]), **tolerance())
+            assert word.rank == 1 + sum(before > before[number])
+
+
+def tolerance() -> dict[str, float]:
+    return {"rel": checks.TOLERANCE["rtol"], "abs": checks.TOLERANCE["atol"] / BIT}
+
+
+def test_states_are_carried_in_both_directions_and_not_into_the_next_passage(model):
+    apart, carried = (by_sentence(model.surprisal(LINES, context)) for context in ("sentence", "passage"))
+    for direction in ("forward", "backward"):
+        values = [[[getattr(word, direction) for word in row] for row in rows] for rows in (apart, carried)]
+        changed = [alone != pytest.approx(in_passage, abs=1e-4) for alone, in_passage in zip(*values, strict=True)]
+        assert changed == [False, True, True, False]
+
+
+def test_punctuation_adds_its_bits_to_the_word_that_it_is_glued_to():
+    english = elmo_tf.load("english")
+    text = "“Hello,” she said; don't Zyqwxes go."
+    rows = english.surprisal([text])
+    assert [word.word for word in rows] == text.split()
+    (score,) = english.score([text])
+    assert score.tokens == ['"', "Hello", ",", '"', "she", "said", ";", "do", "n't", "Zyqwxes", "go", "."]
+    parts = [slice(0, 4), slice(4, 5), slice(5, 7), slice(7, 9), slice(9, 10), slice(10, 12)]
+    for word, part in zip(rows, parts, strict=True):
+        assert word.forward == pytest.approx(-score.forward_log_probs[:-1][part].sum() / BIT, abs=1e-4)
+        assert word.backward == pytest.approx(-score.backward_log_probs[1:][part].sum() / BIT, abs=1e-4)
+    assert [word.known for word in rows] == [True, True, True, True, False, True]
+    # The rank of Hello, not of the quotation mark.
+    apart = english.surprisal(['" Hello , " she said ; do n\'t Zyqwxes go .'])
+    assert [word.rank for word in rows] == [apart[index].rank for index in (1, 4, 5, 7, 9, 10)]
+    assert english.surprisal(["Apples, pears"]) == english.surprisal([["Apples,", "pears"]])
+
+
+@pytest.mark.parametrize("tokenizer", ["whitespace", "penn", "characters", "unicode"])
+@pytest.mark.parametrize(
+    "text",
+    ["«Он, сказал», — ok!", "שלום, עולם", "「猫が座る。」 猫", "यह घर है।", unicodedata.normalize("NFD", "Äöü, naïve!")],
+)
+def test_words_of_any_alphabet_come_back_as_written_and_share_all_bits(workdir, tokenizer, text):
+    model = elmo_tf.load(workdir, tokenizer, engine="numpy")
+    rows, (score,) = model.surprisal([f"{text}\n"]), model.score([text])
+    assert [word.word for word in rows] == text.split()
+    assert sum(word.forward for word in rows) == pytest.approx(-score.forward_log_probs[:-1].sum() / BIT, abs=1e-4)
+    assert sum(word.backward for word in rows) == pytest.approx(-score.backward_log_probs[1:].sum() / BIT, abs=1e-4)
+
+
+def test_a_word_without_tokens_has_no_bits_and_no_rank():
+    (first, second) = elmo_tf.load("english").surprisal(["\x01 Yes"])
+    assert first == (1, 1, "\x01", 0, 0, 0, 0, False)
+    assert second.forward > 0
+
+
+def test_what_has_no_surprisal_is_refused(model):
+    with pytest.raises(InputError, match="a list of texts"):
+        model.surprisal("the cat")
+    with pytest.raises(InputError, match="context: expected one of sentence, passage, found 'text'"):
+        model.surprisal(["the cat"], "text")
+    assert model.surprisal([]) == model.surprisal(["", "\n"]) == []
+
+
+def test_the_command_surprisal_writes_what_the_method_returns(model, workdir, tmp_path, capsys):
+    text, output = tmp_path / "passages.txt", tmp_path / "words.tsv"
+    lines = ['the "cat" sat', "", "a dog's bark\tbarked"]
+    text.write_text("\ufeff" + "\r\n".join(lines), "utf-8")
+    command = ["surprisal", "--model", os.fspath(workdir), "--input", str(text), "--output", str(output)]
+    assert cli.main([*command, "--context", "passage"]) == 0
+    assert capsys.readouterr().out == f"{output}: 7 words, 3 not in the vocabulary\n"
+    with open(output, encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file, dialect="excel-tab"))
+    expected = model.surprisal(lines, "passage")
+    assert [row["word"] for row in table] == ["the", '"cat"', "sat", "a", "dog's", "bark", "barked"]
+    for row, word in zip(table, expected, strict=True):
+        assert list(row) == list(word._fields)
+        assert (row["passage"], row["sentence"], row["rank"]) == tuple(
+            map(str, (word.passage, word.sentence, word.rank))
+        )
+        assert row["known"] == str(word.known).lower()
+        for name in ("forward", "backward", "both"):
+            assert float(row[name]) == pytest.approx(getattr(word, name), abs=1e-3)
+
+
+def test_the_command_surprisal_refuses_what_it_cannot_read_or_write_and_leaves_no_file(
+    workdir, savedmodel, tmp_path, capsys
+):
+    text, empty, latin, used = (tmp_path / name for name in ("text", "empty", "latin", "used"))
+    text.write_text("the cat\n")
+    empty.write_text("\n\n")
+    latin.write_bytes(b"the caf\xe9\n")
+    used.write_text("mine")
+    for link, target in (("to_file", used), ("to_nothing", tmp_path / "nothing")):
+        (tmp_path / link).symlink_to(target)
+    kept = sorted(tmp_path.iterdir())
+    for model, given, output, problem in [
+        (workdir, text, "used", "used: already exists; name a new file"),
+        (workdir, text, "to_file", "to_file: already exists; name a new file"),
+        (workdir, text, "to_nothing", "to_nothing: a link to a path that does not exist; it is not followed"),
+        (workdir, text, "none/new", f"none/new: there is no folder {tmp_path}/none"),
+        (workdir, empty, "new", "empty: no words"),
+        (workdir, latin, "new", "latin, line 1: not UTF-8 (invalid continuation byte)"),
+        (workdir, tmp_path / "absent", "new", "absent: no such file"),
+        (savedmodel.path, text, "new", "this model has no softmax; use a workdir, or an export made with --softmax"),
+    ]:
+        command = ["--model", os.fspath(model), "--input", str(given), "--output", str(tmp_path / output)]
+        assert cli.main(["surprisal", *command]) == 1
+        assert problem in capsys.readouterr().err.splitlines()[-1]
+        assert sorted(tmp_path.iterdir()) == kept
+    assert used.read_text() == "mine"

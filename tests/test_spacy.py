@@ -44,7 +44,7 @@ def test_without_sentences_the_document_is_one(savedmodel):
     np.testing.assert_allclose(doc.tensor, expected.vectors, **checks.TOLERANCE)
 
 
-def test_a_word_is_as_similar_to_itself_as_its_vectors_are(nlp):
+def test_words_and_documents_are_as_similar_as_their_vectors_and_there_is_no_warning(nlp):
     doc = nlp("A bank lends. The bank of the river.\n ")
     first, second = doc[1], doc[5]
     assert first.text == second.text
@@ -53,21 +53,11 @@ def test_a_word_is_as_similar_to_itself_as_its_vectors_are(nlp):
     assert doc[1:2].similarity(doc[5:6]) == pytest.approx(cosine, rel=1e-5)
     assert cosine < 0.9999  # spaCy itself returns 1 for equal words
     assert first.similarity(doc[-1]) == 0
-
-
-def test_documents_are_compared_without_a_warning(nlp):
     first, second = nlp("A bank lends."), nlp("A river.")
     cosine = first.vector @ second.vector / np.linalg.norm(first.vector) / np.linalg.norm(second.vector)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert first.similarity(second) == pytest.approx(cosine, rel=1e-5)
-
-
-def test_a_pipeline_is_pickled_for_other_processes(nlp):
-    nlp("A bank.")
-    pipe = pickle.loads(pickle.dumps(nlp.get_pipe("elmo")))
-    doc = nlp.make_doc("A bank.")
-    np.testing.assert_allclose(pipe(doc).tensor, nlp("A bank.").tensor, **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 100])
@@ -77,11 +67,13 @@ def test_piped_documents_are_those_alone_in_their_order(nlp, batch_size):
         np.testing.assert_allclose(doc.tensor, nlp(text).tensor, **checks.TOLERANCE)
 
 
-def test_a_saved_pipeline_loads_and_gives_the_same(nlp, tmp_path):
+def test_a_saved_or_pickled_pipeline_gives_the_same(nlp, tmp_path):
     nlp.to_disk(tmp_path / "pipeline")
     loaded = spacy.load(tmp_path / "pipeline")
     assert loaded.pipe_names == ["sentencizer", "elmo"]
     np.testing.assert_array_equal(loaded(TEXTS[0]).tensor, nlp(TEXTS[0]).tensor)
+    pipe = pickle.loads(pickle.dumps(nlp.get_pipe("elmo")))
+    np.testing.assert_allclose(pipe(nlp.make_doc("A bank.")).tensor, nlp("A bank.").tensor, **checks.TOLERANCE)
 
 
 def test_static_vectors_of_the_pipeline_do_not_hide_those_of_the_context(savedmodel):

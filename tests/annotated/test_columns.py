@@ -1,13 +1,14 @@
-"""Files with a token and a tag per line."""
+"""Files with a token and a tag per line, and tokens and tags as lists in rows."""
 
 import functools
+import json
 import logging
 
 import pytest
 
 from elmo_tf.annotated import columns
 from elmo_tf.annotated.columns import Tagged
-from elmo_tf.annotated.reading_options import Reading
+from elmo_tf.annotated.reading_options import Reading, label_names
 from elmo_tf.errors import InputError
 from tests.annotated.text_file import assert_refused, write
 
@@ -149,32 +150,36 @@ def test_a_line_without_a_tag_that_fits_is_refused(tmp_path, text, message, line
     assert_refused(columns.read_columns, write(tmp_path, text), message, line)
 
 
+BIG = [["New", "York"], ["is", "big"]]
+CHUNKS = Reading(tag_column=2)
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "given", "tokens"),
     [
-        "New B-LOC\nYork I-LOC\n\nis O\nbig O\n",
-        "-DOCSTART- -X- O O\n\nNew a b B-LOC\nYork a b I-LOC\n\nis a b O\nbig a b O\n",
-        "New\nYork\n\nis\nbig\n",
-        "-DOCSTART-\n\nNew\t\nYork\t\n\nis\nbig\n",
+        ("New B-LOC\nYork I-LOC\n\nis O\nbig O\n", Reading(), BIG),
+        ("-DOCSTART- -X- O O\n\nNew a b B-LOC\nYork a b I-LOC\n\nis a b O\nbig a b O\n", Reading(), BIG),
+        ("New\nYork\n\nis\nbig\n", Reading(), BIG),
+        ("-DOCSTART-\n\nNew\t\nYork\t\n\nis\nbig\n", Reading(), BIG),
+        ("Rome B-LOC\n\nParis B-LOC\n", Reading(), [["Rome"], ["Paris"]]),  # all lines decide, not the first block
+        # A chosen column concerns files that have it: `predict` may get plain text after a training with --tag-column.
+        ("New\nYork\n\nis\nbig\n", CHUNKS, BIG),
+        ("EU NNP I-NP I-ORG\nmet VBZ I-VP O\n", CHUNKS, [["EU", "met"]]),
+        ("0\tNew\n0\tYork\n", Reading(token_column=1), [["New", "York"]]),
+        ("New York is big\nRome is old too\n", CHUNKS, None),
     ],
 )
-def test_tokens_are_read_from_columns(tmp_path, text):
+def test_tokens_are_read_from_columns(tmp_path, text, given, tokens):
     path = write(tmp_path, text)
+    assert columns.has_columns(path, given) == (tokens is not None)
+    if tokens:
+        assert columns.read_columns(path, given, labelled=False) == list(map(Tagged, tokens))
+
+
+def test_columns_need_all_their_tags(tmp_path):
+    path = write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig")
     assert columns.has_columns(path)
-    assert columns.read_columns(path, labelled=False) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
-
-
-def test_a_chosen_column_concerns_files_that_have_it(tmp_path):
-    """For instance, `predict` may get plain text after a training with --tag-column."""
-    chunks = Reading(tag_column=2)
-    assert columns.has_columns(write(tmp_path, "EU NNP I-NP I-ORG\nmet VBZ I-VP O\n"), chunks)
-    assert not columns.has_columns(write(tmp_path, "New York is big\nRome is old too\n"), chunks)
-    path = write(tmp_path, "New\nYork\n\nis\nbig\n")
-    assert columns.has_columns(path, chunks)
-    assert columns.read_columns(path, chunks, labelled=False) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
-    path = write(tmp_path, "0\tNew\n0\tYork\n")
-    assert columns.has_columns(path, Reading(token_column=1))
-    assert columns.read_columns(path, Reading(token_column=1), labelled=False) == [Tagged(["New", "York"])]
+    assert_refused(functools.partial(columns.read_columns, labelled=False), path, ".*, found 'big'", line=5)
 
 
 @pytest.mark.parametrize(
@@ -197,15 +202,6 @@ def test_sentences_have_no_columns_even_if_they_end_as_tags_do(tmp_path, text):
     assert not columns.has_columns(write(tmp_path, text))
 
 
-def test_all_lines_decide_where_the_first_block_has_one_token_and_columns_need_all_their_tags(tmp_path):
-    path = write(tmp_path, "Rome B-LOC\n\nParis B-LOC\n")
-    assert columns.has_columns(path)
-    assert columns.read_columns(path, labelled=False) == [Tagged(["Rome"]), Tagged(["Paris"])]
-    path = write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig")
-    assert columns.has_columns(path)
-    assert_refused(functools.partial(columns.read_columns, labelled=False), path, ".*, found 'big'", line=5)
-
-
 def test_the_header_of_a_single_column_is_no_token_and_has_its_name(tmp_path):
     path = write(tmp_path, "word\nAna\nsat\n")
     read = functools.partial(columns.read_columns, labelled=False)
@@ -213,3 +209,52 @@ def test_the_header_of_a_single_column_is_no_token_and_has_its_name(tmp_path):
     assert read(path) == [Tagged(["word", "Ana", "sat"])]
     with pytest.raises(InputError, match=f"^{path}: no column is called 'form'; the first line has word$"):
         read(path, Reading(token_column="form"))
+
+
+NAMES = ("O", "B-PER", "I-PER", "B-LOC")
+TAG_ROWS = [
+    {"id": "0", "tokens": ["Ana", "Li", "sat"], "ner_tags": [1, 2, 0]},
+    {"id": "1", "tokens": ["Rome", "\u00a0"], "ner_tags": [3, 0]},
+]
+EXPECTED = [Tagged(["Ana", "Li", "sat"], ["B-PER", "I-PER", "O"]), Tagged(["Rome"], ["B-LOC"])]
+
+
+def test_numbers_are_names_by_their_order(tmp_path, caplog):
+    path = write(tmp_path, "\n".join(map(json.dumps, TAG_ROWS)))
+    (tmp_path / "names").write_text("\n".join(NAMES))
+    for labels in (label_names(",".join(NAMES)), label_names(str(tmp_path / "names"))):
+        assert columns.read_columns(path, Reading(labels=labels)) == EXPECTED
+    assert caplog.messages[0] == f"warning: {path}: 1 odd line: line 2 (an empty token: left out)"
+    assert columns.read_columns(path, labelled=False) == [Tagged(sentence.tokens) for sentence in EXPECTED]
+
+
+def test_names_may_stand_in_the_rows_in_any_scheme_and_under_another_key(tmp_path):
+    row = {"words": ["Ana", "Li", "sat"], "entities": ["B-PER", "E-PER", "O"]}
+    path = write(tmp_path, json.dumps(row))
+    assert columns.read_columns(path, Reading(tag_column="entities")) == EXPECTED[:1]
+
+
+def test_parquet_has_the_same_rows(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    pyarrow.write_table(pytest.importorskip("pyarrow").Table.from_pylist(TAG_ROWS), tmp_path / "rows.parquet")
+    assert columns.read_columns(tmp_path / "rows.parquet", Reading(labels=NAMES)) == EXPECTED
+    (tmp_path / "wrong.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match="it cannot be read as Parquet: "):
+        columns.read_columns(tmp_path / "wrong.parquet")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"ner_tags": [0]}, "tokens, a list of strings, found"),
+        ({"tokens": ["a"], "ner_tags": [0, 0]}, r"ner_tags, a list of 1 tags, found '\[0, 0\]'"),
+        (
+            {"tokens": ["a"], "ner_tags": [0]},
+            "tags O, B-... or I-...; --labels names the tags that are numbers, found '0'",
+        ),
+        ({"tokens": ["a"], "ner_tags": ["PER"]}, "tags O, B-... or I-..., found 'PER'"),
+    ],
+)
+def test_a_row_without_tokens_or_tags_is_named(tmp_path, row, message):
+    path = write(tmp_path, json.dumps(TAG_ROWS[0] | {"ner_tags": ["O"] * 3}) + "\n" + json.dumps(row))
+    assert_refused(columns.read_columns, path, message, line=2)

@@ -1,8 +1,10 @@
-"""Documents with clusters of mentions."""
+"""Documents with clusters of mentions, in columns and as lines of JSON."""
+
+import json
 
 import pytest
 
-from elmo_tf.annotated import coref_documents
+from elmo_tf.annotated.coref_documents import Document, document_of_text, read_documents
 from tests.annotated.text_file import assert_refused, write
 
 TEXT = """#begin document (a/b); part 000
@@ -19,7 +21,7 @@ c 0 0 It (1)
 
 
 def test_brackets_become_mentions_of_words_counted_through_the_document(tmp_path):
-    first, second = coref_documents.read_documents(write(tmp_path, TEXT))
+    first, second = read_documents(write(tmp_path, TEXT))
     assert (first.key, second.key) == ("a/b_0", "c_12")
     assert first.sentences == [["Anna", "saw", "her"], ["#"]]
     assert first.clusters == [[(0, 1), (2, 3)], [(1, 3)], [(1, 3)]]
@@ -28,7 +30,7 @@ def test_brackets_become_mentions_of_words_counted_through_the_document(tmp_path
 
 def test_bars_between_brackets_are_optional_and_clusters_may_have_names(tmp_path):
     text = "#begin document (a);\na 0 0 b (1(2\na 0 1 c (e3)2)\na 0 2 d 1)(12(e3)\na 0 3 e 12)\n"
-    (document,) = coref_documents.read_documents(write(tmp_path, text))
+    (document,) = read_documents(write(tmp_path, text))
     assert document.clusters == [[(1, 2), (2, 3)], [(0, 2)], [(0, 3)], [(2, 4)]]
 
 
@@ -44,19 +46,47 @@ b	0	0		-	-	-	-	-	-	-	-
 
 
 def test_speakers_and_genres_are_read_where_they_are(tmp_path):
-    first, second = coref_documents.read_documents(write(tmp_path, SPOKEN))
+    first, second = read_documents(write(tmp_path, SPOKEN))
     assert (first.speakers, first.genre) == ([["Bo", ""], ["An Na"]], "court")
     assert (second.speakers, second.genre) == ([], "nw")
     # An empty column has no mention. An empty word still counts as a word.
     assert second.sentences == [["_"]]
     assert first.clusters == [[(0, 1)], [(2, 3)]]
-    assert coref_documents.Document("105_persuasion", []).genre is None
+    assert Document("105_persuasion", []).genre is None
 
 
 def test_comments_and_documents_without_words_are_left_out(tmp_path):
     text = "#begin document (a);\n#end document\n#begin document (b);\n# text = Anna met Boris -\nb 0 0 Anna -\n"
-    (document,) = coref_documents.read_documents(write(tmp_path, text))
+    (document,) = read_documents(write(tmp_path, text))
     assert (document.key, document.sentences) == ("b_0", [["Anna"]])
+
+
+LINE = {"doc_key": "bn/a_0", "sentences": [["Anna", "sat"], [], ["she", "slept"]], "clusters": [[[0, 0], [2, 2]]]}
+LINE["speakers"] = [["-", "-"], [], ["Bo", "Bo"]]
+
+
+def lines(*objects) -> str:
+    return "".join(json.dumps(value) + "\n\n" for value in objects)
+
+
+def test_mentions_end_with_their_last_word_and_speakers_may_be_unknown(tmp_path):
+    nobody = {"sentences": [["It", ""]], "clusters": [], "speakers": [["-", "-"]]}
+    first, second = read_documents(write(tmp_path, lines(LINE, nobody)))
+    sentences = [["Anna", "sat"], ["she", "slept"]]
+    assert first == Document("bn/a_0", sentences, [[(0, 1), (2, 3)]], [["", ""], ["Bo", "Bo"]])
+    assert second == Document("", [["It", "_"]])
+    assert (first.genre, second.genre) == ("bn", None)
+
+
+def test_documents_without_clusters_may_be_text(tmp_path):
+    text = "Anna sat. She slept!"
+    first, second = read_documents(write(tmp_path, lines({"doc_key": "a", "text": text}, LINE)), labelled=False)
+    assert first == document_of_text(text, "a")
+    assert first.sentences == [["Anna", "sat", "."], ["She", "slept", "!"]]
+    assert [text[begin:end] for begin, end in first.offsets] == [
+        word for sentence in first.sentences for word in sentence
+    ]
+    assert second.clusters == []
 
 
 @pytest.mark.parametrize(
@@ -68,7 +98,15 @@ def test_comments_and_documents_without_words_are_left_out(tmp_path):
         ("#begin document (a);\na 0 0 b x\n", r"mentions such as .*, found 'x'", 2),
         ("#begin document (a);\na 0 0 b (1\n#end document\n", r"the mention \(1 does not end in its document", 2),
         ("#begin document (a);\n#end document\n", "it has no document with words", None),
+        ("\n", "it has no document", None),
+        (lines(LINE) + "{", "not JSON: ", 3),
+        (lines(LINE, LINE | {"sentences": [["a", 1]]}), r"sentences\[\d\]\[\d\] to be str", 3),
+        (lines(LINE, LINE | {"sentences": [[]]}), "its sentences have no words", 3),
+        (lines(LINE, LINE | {"speakers": [["a"], [], ["b", "b"]]}), "speakers, a name for each word, found", 3),
+        (lines(LINE, LINE | {"clusters": None}), "clusters to be array, found null", 3),
+        (lines(LINE, LINE | {"clusters": [[[2, 4]]]}), r"a mention is not inside the 4 words .*: \[2, 4\]", 3),
+        (lines(LINE, LINE | {"clusters": [[[1, 0]]]}), r"a mention is not inside the 4 words .*: \[1, 0\]", 3),
     ],
 )
 def test_wrong_lines_are_named(tmp_path, text, message, line):
-    assert_refused(coref_documents.read_documents, write(tmp_path, text), message, line)
+    assert_refused(read_documents, write(tmp_path, text), message, line)

@@ -14,8 +14,7 @@ EXPECTED = [Pair(["Anna", "did", "n't", "sleep", "."], ["Anna", "'s", "awake"], 
 
 
 def snli(**changes) -> dict:
-    row = {"gold_label": "entailment", "sentence1": "Anna didn't sleep.", "sentence2": "Anna's awake"}
-    return row | changes
+    return {"gold_label": "entailment", "sentence1": "Anna didn't sleep.", "sentence2": "Anna's awake"} | changes
 
 
 def test_jsonl_with_or_without_parses(tmp_path):
@@ -24,6 +23,9 @@ def test_jsonl_with_or_without_parses(tmp_path):
         path = write(tmp_path, json.dumps(row) + "\n" + json.dumps(snli(gold_label="-")) + "\n")
         assert pairs.read_pairs(path) == EXPECTED
         assert [pair.label for pair in pairs.read_pairs(path, labelled=False)] == [None, None]
+    brackets = {"sentence1_binary_parse": "( -LRB- ( x -RRB- ) )", "sentence2_binary_parse": "( a )"}
+    (pair,) = pairs.read_pairs(write(tmp_path, json.dumps(snli(**brackets))))
+    assert pair.premise == ["(", "x", ")"]
 
 
 @pytest.mark.parametrize(
@@ -49,9 +51,8 @@ HEADERS = {
 
 @pytest.mark.parametrize("names", HEADERS)
 def test_the_names_of_published_data_sets_are_known_in_tables_and_json(tmp_path, names):
-    row = dict.fromkeys(names, "7") | dict(
-        zip(HEADERS[names], ("Anna didn't sleep.", "Anna's awake", "0"), strict=True)
-    )
+    values = zip(HEADERS[names], ("Anna didn't sleep.", "Anna's awake", "0"), strict=True)
+    row = dict.fromkeys(names, "7") | dict(values)
     table = "\t".join(row) + "\n" + "\t".join(row.values()) + "\n"
     numbers = row | {HEADERS[names][2]: 0}
     unknown = row | {HEADERS[names][2]: -1}
@@ -65,18 +66,6 @@ def test_a_number_without_a_name_is_refused(tmp_path):
     path = write(tmp_path, json.dumps(snli(gold_label=2)))
     with pytest.raises(InputError, match=f"^{path}, line 1: label 2 has no name: --labels gives 1, counted from 0$"):
         pairs.read_pairs(path, Reading(labels=("entailment",)))
-
-
-def test_brackets_of_parses_are_those_of_the_text(tmp_path):
-    parses = {"sentence1_binary_parse": "( -LRB- ( x -RRB- ) )", "sentence2_binary_parse": "( a )"}
-    (pair,) = pairs.read_pairs(write(tmp_path, json.dumps(snli(**parses))))
-    assert pair.premise == ["(", "x", ")"]
-
-
-def test_combining_marks_stay_with_their_letters(tmp_path):
-    text = "gold_label\tsentence1\tsentence2\nneutral\tयह नीली किताब है ।\tcafe\u0301 noir\n"
-    (pair,) = pairs.read_pairs(write(tmp_path, text))
-    assert (len(pair.premise), pair.hypothesis) == (5, ["cafe\u0301", "noir"])
 
 
 def test_pairs_alone_need_no_label(tmp_path):

@@ -89,14 +89,13 @@ def test_instances_have_their_senses_and_documents_their_names(tmp_path):
 
 def test_a_file_without_its_keys_or_of_another_kind_is_refused(tmp_path):
     assert_refused(senses.read_senses, write(tmp_path, "a\tb\n"), "form, part of speech, ", line=1)
-    with pytest.raises(InputError, match=r"other.xml: the framework's files are called NAME.data.xml and NAME.gold"):
-        senses.read_senses(write(tmp_path, DATA, "other.xml"))
-    path = write(tmp_path, DATA, "a.data.xml")
-    with pytest.raises(InputError, match=r"a.gold.key.txt: no such file$"):
-        senses.read_senses(path)
-    write(tmp_path, GOLD.replace("d000.s000.t001", "x"), "a.gold.key.txt")
-    with pytest.raises(InputError, match=r"the instance 'd000.s000.t001' has no sense in the gold keys$"):
-        senses.read_senses(path)
-    write(tmp_path, GOLD, "a.gold.key.txt")
-    with pytest.raises(InputError, match=r"a.data.xml: it cannot be read as XML: "):
-        senses.read_senses(write(tmp_path, DATA[:-20], "a.data.xml"))
+    for name, data, gold, message in (
+        ("other.xml", DATA, None, "other.xml: the framework's files are called NAME.data.xml and NAME.gold"),
+        ("a.data.xml", DATA, None, "a.gold.key.txt: no such file$"),
+        ("a.data.xml", DATA, GOLD.replace("d000.s000.t001", "x"), "'d000.s000.t001' has no sense in the gold keys$"),
+        ("a.data.xml", DATA[:-20], GOLD, "a.data.xml: it cannot be read as XML: "),
+    ):
+        if gold is not None:
+            write(tmp_path, gold, "a.gold.key.txt")
+        with pytest.raises(InputError, match=message):
+            senses.read_senses(write(tmp_path, data, name))

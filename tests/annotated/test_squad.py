@@ -1,6 +1,5 @@
 """Questions about paragraphs: SQuAD's format, a question per line, and the positions of answers."""
 
-import functools
 import json
 import logging
 import random
@@ -11,7 +10,7 @@ from elmo_tf.annotated import squad
 from elmo_tf.annotated.reading_options import Reading
 from elmo_tf.annotated.squad import Answer
 from elmo_tf.errors import InputError
-from tests.annotated.text_file import assert_refused, write
+from tests.annotated.text_file import write
 
 CONTEXT = "Anna (born 1990\u201391) didn\u2019t like  ``New-York''."
 
@@ -87,27 +86,18 @@ def test_an_answer_that_is_not_at_its_place_is_left_out(tmp_path, caplog):
 def test_questions_are_asked_without_answers_in_two_formats(tmp_path):
     rows = [{"question": "Who?", "id": "q1"}, {"question": "When?", "id": "q2", "answers": []}]
     asked = squad.read_questions(write(tmp_path, article(*rows)), labelled=False)
-    lines = [
-        {"context": CONTEXT, "question": "Who?", "id": "q1"},
-        {"context": CONTEXT, "question": "When?", "id": "q2"},
-    ]
+    lines = [{"context": CONTEXT, "question": text, "id": name} for text, name in (("Who?", "q1"), ("When?", "q2"))]
     path = write(tmp_path, "\n".join(map(json.dumps, lines)) + "\n\n")
     assert squad.read_questions(path, labelled=False) == asked
-    assert [(question.id, question.text, question.answers) for question in asked] == [
-        ("q1", "Who?", ()),
-        ("q2", "When?", ()),
-    ]
+    expected = [("q1", "Who?", ()), ("q2", "When?", ())]
+    assert [(question.id, question.text, question.answers) for question in asked] == expected
 
 
 def test_questions_without_an_answer_are_those_that_a_file_says_have_none(tmp_path):
     impossible = row("", 0, "q2", answers=[], is_impossible=True, plausible_answers=[{"text": "a", "answer_start": 0}])
-    questions = squad.read_questions(
-        write(tmp_path, article(row("born", 6), impossible, row("x", 0, "q3", answers=[])))
-    )
-    assert [(question.id, question.answers, question.is_impossible) for question in questions] == [
-        ("q1", (Answer("born", 6),), False),
-        ("q2", (), True),
-    ]
+    path = write(tmp_path, article(row("born", 6), impossible, row("x", 0, "q3", answers=[])))
+    given = [(question.id, question.answers, question.is_impossible) for question in squad.read_questions(path)]
+    assert given == [("q1", (Answer("born", 6),), False), ("q2", (), True)]
 
 
 ROWS = [
@@ -127,44 +117,29 @@ def test_rows_of_hugging_face_have_lists_of_answers(tmp_path, name):
     assert (second.id, second.answers, second.is_impossible) == ("q2", (), True)
 
 
+# The line of a question to be answered.
+ASKED = json.dumps({"context": "a", "question": "b"}) + "\n"
+UNEQUAL = '{"context": "a", "question": "b", "answers": {"text": ["a"], "answer_start": []}}'
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("\n", "it has no question with an answer"),
-        ("{", "not JSON: "),
-        ("[" * 100_000, "not JSON: brackets are nested too deeply"),
-        ('{"version": "1.1"}', "no key data"),
-        (article(row("born", -1)), r".*answer_start to be int >= 0, found"),
-        (article(row("none", 6)), "it has no question with an answer"),
+        ("\n", ": it has no question with an answer"),
+        ("{", ": not JSON: "),
+        ("[" * 100_000, ": not JSON: brackets are nested too deeply"),
+        ('{"version": "1.1"}', ": no key data"),
+        (article(row("born", -1)), r": expected .*answer_start to be int >= 0, found"),
+        (article(row("none", 6)), ": it has no question with an answer"),
+        (article(row("born", 6, question=" ")), ", question q1: the question has no words"),
+        (article(row("born", 6), context=" "), ", question q1: the paragraph has no words"),
+        (ASKED + "no", ", line 2: not JSON: "),
+        (ASKED + '{"question": "a"}', ", line 2: no key context"),
+        (ASKED + '{"context": "a", "question": " "}', ", line 2: the question has no words"),
+        (ASKED + UNEQUAL, ", line 2: expected answers whose lists text and answer_start have the same length, found "),
     ],
 )
-def test_another_file_is_refused(tmp_path, text, message):
-    assert_refused(squad.read_questions, write(tmp_path, text), message)
-
-
-def test_a_question_that_lacks_something_is_named(tmp_path):
-    texts = {
-        "the question has no words": article(row("born", 6, question=" ")),
-        "the paragraph has no words": article(row("born", 6), context=" "),
-    }
-    for message, text in texts.items():
-        path = write(tmp_path, text)
-        with pytest.raises(InputError, match=f"^{path}, question q1: {message}"):
-            squad.read_questions(path)
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("no", "not JSON: "),
-        ('{"question": "a"}', "no key context"),
-        ('{"context": "a", "question": " "}', "the question has no words"),
-        (
-            '{"context": "a", "question": "b", "answers": {"text": ["a"], "answer_start": []}}',
-            "answers whose lists text and answer_start have the same length, found ",
-        ),
-    ],
-)
-def test_a_line_without_context_or_question_is_refused(tmp_path, line, message):
-    path = write(tmp_path, json.dumps({"context": "a", "question": "b"}) + f"\n{line}\n")
-    assert_refused(functools.partial(squad.read_questions, labelled=False), path, message, line=2)
+def test_another_file_or_line_is_refused_by_its_name(tmp_path, text, message):
+    path, labelled = write(tmp_path, text), not text.startswith(ASKED)
+    with pytest.raises(InputError, match=f"^{path}{message}"):
+        squad.read_questions(path, labelled=labelled)

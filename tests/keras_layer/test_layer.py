@@ -163,22 +163,6 @@ def test_a_savedmodel_whose_weights_are_not_those_of_its_configuration_is_refuse
         elmo_tf.ELMo(other)
 
 
-@pytest.mark.parametrize(
-    ("mix", "stored", "parameters"),
-    [
-        ("average", "average", [0, 0, 0]),
-        ("0.3,-0.5,1", "0.3,-0.5,1", [0.3, -0.5, 1]),
-        (0, 0, [100, 0, 0]),
-        (np.int64(2), 2, [0, 0, 100]),
-        (np.array([0.5, 0, 1]), [0.5, 0.0, 1.0], [0.5, 0, 1]),
-    ],
-)
-def test_a_fixed_mix_has_its_parameters_and_a_config_of_python_values(mix, stored, parameters):
-    layer = elmo_tf.ELMo(MICRO, mix=mix)
-    assert layer.get_config()["mix"] == stored
-    np.testing.assert_array_equal(layer.mixes[0].scalar_parameters, np.float32(parameters))
-
-
 @pytest.mark.parametrize("trainable_bilm", [False, True])
 def test_a_layer_made_frozen_has_nothing_to_train(trainable_bilm):
     layer = elmo_tf.ELMo(MICRO, trainable_bilm=trainable_bilm, trainable=False)
@@ -197,6 +181,8 @@ def test_the_layer_is_made_from_its_own_configuration():
     assert isinstance(again.bilm, PackedBiLM)
     assert again.bilm.config == MICRO
     assert type(elmo_tf.ELMo(MICRO, gamma=np.float32(1.5)).get_config()["gamma"]) is float  # as JSON needs
+    for mix, stored in (("0.3,-0.5,1", "0.3,-0.5,1"), (np.int64(2), 2), (np.array([0.5, 0, 1]), [0.5, 0.0, 1.0])):
+        assert elmo_tf.ELMo(MICRO, mix=mix).get_config()["mix"] == stored
     layer = elmo_tf.ELMo(MICRO, trainable_bilm=True)
     elmo_tf.ELMo(MICRO, name="mine")  # does not count
     number = int(layer.name.partition("_")[2] or 0)

@@ -7,9 +7,7 @@ import tensorflow as tf
 from elmo_tf.model import operations as products_of
 from elmo_tf.model.kernels import lstmp_packed
 from elmo_tf.model.kernels.lstmp_packed import pack
-from elmo_tf.model.lstmp import LSTMP
 from tests import checks, float64
-from tests.model import test_lstmp
 from tests.model.test_lstmp import INPUT_DIM, UNITS, new_layer
 
 LENGTHS = [3, 0, 5, 1, 0, 5, 2]
@@ -95,14 +93,3 @@ def test_the_weights_can_be_had_back(kind, dtype):
     tolerance = checks.FEW if dtype == "float32" else {"rtol": 2**-7, "atol": 2**-17}
     weights = lstmp_packed.unpacked(lstmp_packed.Kernels(*kernels), INPUT_DIM)
     checks.assert_all_close(weights, layer.weights, **tolerance)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_shapes_are_known_without_weights(kind):
-    layer = LSTMP(UNITS, *test_lstmp.KINDS[kind])
-    layer.build((None, None, layer.projection_dim))
-    for dtype in ("float32", "bfloat16"):
-        shapes = {
-            name: tuple(kernel.shape) for name, kernel in layer.kernels(dtype)._asdict().items() if kernel is not None
-        }
-        assert shapes == lstmp_packed.shapes(UNITS, layer.projection_dim, dtype)

@@ -25,6 +25,11 @@ def test_values_equal_the_reference_and_one_step_changes_every_weight():
     assert outputs.shape == layer.compute_output_shape(LAYERS.shape)
     np.testing.assert_allclose(outputs, expected, **checks.TOLERANCE)
     assert checks.unchanged_by_a_step(layer, lambda: tf.reduce_sum(layer(LAYERS) ** 2)) == []
+    fixed = ScalarMix(3, gamma=2.0)
+    np.testing.assert_allclose(fixed(LAYERS), 2 * LAYERS.mean(1), **checks.TOLERANCE)
+    assert [weight.name for weight in fixed.trainable_weights] == ["scalar_parameters"]
+    with pytest.raises(InputError, match=r"^scalar_parameters: expected 3 numbers, one per layer, found \[1.0\]$"):
+        ScalarMix(3, [1])
 
 
 def test_fixed_parameters_hold_inside_a_users_layer_and_a_subclassed_model():
@@ -45,17 +50,6 @@ def test_fixed_parameters_hold_inside_a_users_layer_and_a_subclassed_model():
     inputs = keras.Input(LAYERS.shape[1:])
     for model in (Layer(), Model(), keras.Model(inputs, Layer()(inputs))):
         np.testing.assert_allclose(model(LAYERS), LAYERS[:, 1], **checks.FEW)
-
-
-def test_parameters_of_another_number_of_layers_are_refused():
-    with pytest.raises(InputError, match=r"^scalar_parameters: expected 3 numbers, one per layer, found \[1.0\]$"):
-        ScalarMix(3, [1])
-
-
-def test_a_fixed_gamma_scales_the_mix_and_is_not_trained():
-    layer = ScalarMix(3, gamma=2.0)
-    np.testing.assert_allclose(layer(LAYERS), 2 * LAYERS.mean(1), **checks.TOLERANCE)
-    assert [weight.name for weight in layer.trainable_weights] == ["scalar_parameters"]
 
 
 @pytest.mark.parametrize(

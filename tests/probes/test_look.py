@@ -39,15 +39,12 @@ def test_surprisal_is_that_of_score_in_bits(page, workdir):
         assert unknown == np.flatnonzero(scored.unknown).tolist()
 
 
-def test_the_likeliest_words_given_both_sides_are_those_of_fill(page, workdir):
-    filled = elmo_tf.load(workdir).fill("a dog [MASK]", top=5)
+def test_words_and_surprisal_given_both_sides_are_those_of_fill(page, workdir):
+    elmo = elmo_tf.load(workdir)
     numbers = page["likeliest"][1][2][2]
-    assert [page["words"][number] for number in numbers] == [word.token for word in filled]
-
-
-def test_surprisal_given_both_sides_is_a_probability_of_fill(page, workdir):
-    """Up to the probability of unknown words, which `fill` does not count."""
-    (sat,) = (word for word in elmo_tf.load(workdir).fill("a dog [MASK]", top=100) if word.token == "sat")
+    assert [page["words"][number] for number in numbers] == [word.token for word in elmo.fill("a dog [MASK]", top=5)]
+    # Up to the probability of unknown words, which `fill` does not count.
+    (sat,) = (word for word in elmo.fill("a dog [MASK]", top=100) if word.token == "sat")
     assert page["bits"][1][2][2] == pytest.approx(-math.log2(sat.score), abs=0.5)
 
 
@@ -83,10 +80,11 @@ def test_the_heat_map_has_the_cosine_of_each_pair_minus_the_mean_of_the_text(pag
     np.testing.assert_allclose(page["cosines"][1][1], expected, atol=0.51)
 
 
-def test_a_model_without_its_softmax_makes_a_page_without_surprisal(savedmodel):
-    page = look.look(sources.find(savedmodel.path), TEXTS, "sat")
+def test_a_model_without_its_softmax_makes_a_page_without_surprisal_of_uses_in_upper_and_lower_case(savedmodel):
+    page = look.look(sources.find(savedmodel.path), TEXTS, "dog")
     assert "bits" not in page
-    assert len(page["points"][0]) == 3
+    assert page["uses"] == [(1, 1), (2, 0)]
+    assert len(page["points"][0]) == 2
 
 
 def test_a_damaged_softmax_is_an_error(workdir, monkeypatch):
@@ -96,10 +94,6 @@ def test_a_damaged_softmax_is_an_error(workdir, monkeypatch):
     monkeypatch.setattr(sources.Workdir, "softmax", damaged)
     with pytest.raises(InputError, match="damaged"):
         look.look(sources.find(workdir.path), TEXTS, "sat")
-
-
-def test_uses_are_found_in_upper_and_lower_case(savedmodel):
-    assert look.look(sources.find(savedmodel.path), TEXTS, "dog")["uses"] == [(1, 1), (2, 0)]
 
 
 @pytest.mark.parametrize(
@@ -123,14 +117,9 @@ def written(workdir, tmp_path, capsys):
     def write(address: str = "http://127.0.0.1:9"):
         sentence = HOSTILE.replace("{address}", address)
         (tmp_path / "text.txt").write_text(f"{sentence}\n\n{sentence} a\n<b>a</b> dog\n", "utf-8")
-        output = str(tmp_path / "page.html")
-        options = {
-            "--model": str(workdir.path),
-            "--input": str(tmp_path / "text.txt"),
-            "--word": "a",
-            "--output": output,
-        }
-        assert cli.main(["look", *itertools.chain(*options.items())]) == 0
+        text, output = str(tmp_path / "text.txt"), str(tmp_path / "page.html")
+        command = ["look", "--model", str(workdir.path), "--input", text, "--word", "a", "--output", output]
+        assert cli.main(command) == 0
         assert capsys.readouterr().out == f"{output}\n"
         return tmp_path / "page.html", sentence
 

@@ -21,16 +21,8 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 SENTENCE = "the bank of the wide river was green ."
 TOKENS = SENTENCE.encode().split()
 TWIN = "the bank of the wide river was grey ."
-LINES = [
-    TWIN,
-    "",
-    "a bank",
-    "bank bank on the bank",
-    SENTENCE,
-    "no word like it",
-    "naïve bank 日本語",
-    TWIN.replace(" ", "\t"),
-]
+LINES = [TWIN, "", "a bank", "bank bank on the bank", SENTENCE, "no word like it", "naïve bank 日本語"]
+LINES += [TWIN.replace(" ", "\t")]
 TEXT = "".join(line + "\n" for line in LINES).encode()
 
 
@@ -70,24 +62,6 @@ def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(savedmo
         assert [use[1:] for use in results] == [use[1:] for use in wanted]
         similarities, others = ([use.similarity for use in uses] for uses in (results, wanted))
         np.testing.assert_allclose(similarities, others, **checks.TOLERANCE)
-
-
-def test_the_first_of_two_uses_in_the_sentence_counts(savedmodel, find):
-    model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
-    query, text = "bank on the bank", "on a wide river"
-    ((first, *_),), vectors = (model(strings=tf.constant([sentence]))["elmo"].numpy() for sentence in (query, text))
-    (use,) = find(text.encode(), sentence=query)
-    mean = vectors[0].mean(axis=0)
-    best = max(cosine(vector - mean, first - mean) for vector in vectors[0])
-    assert use.similarity == pytest.approx(best, rel=1e-5)
-
-
-def test_the_table_is_aligned_and_marks_the_word():
-    uses = [Use(0.25, 0, TWIN.split(), 1), Use(-0.5, 12_345, ["a", "bank"], 1)]
-    assert neighbors.as_table(uses).splitlines() == [
-        " 0.250       0  the [bank] of the wide river was grey .",
-        "-0.500  12,345  a [bank]",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -149,11 +123,13 @@ def test_the_best_use_of_each_sentence_is_found_best_first(same_word, count):
     np.testing.assert_allclose([use.similarity for use in uses], [-use[0] for use in expected], **checks.FEW)
 
 
-def test_the_querys_own_sentence_is_left_out_and_the_mean_itself_is_no_error():
-    ones = np.ones((1, 4), np.float32)
-    lines = [(0, TOKENS, np.zeros((8, 4), np.float32)), (2, [b"a"], ones), (3, [b"b"], -ones), (4, [b"c"], 0 * ones)]
-    uses = nearest_uses(TOKENS, ones[0], lines)
-    assert [(use.similarity, use.line) for use in uses] == [(1, 2), (0, 4), (-1, 3)]
+def test_the_first_of_two_uses_in_the_sentence_counts(savedmodel, find):
+    model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
+    query, text = "bank on the bank", "on a wide river"
+    ((first, *_),), vectors = (model(strings=tf.constant([sentence]))["elmo"].numpy() for sentence in (query, text))
+    (use,) = find(text.encode(), sentence=query)
+    mean = vectors[0].mean(axis=0)
+    assert use.similarity == pytest.approx(max(cosine(row - mean, first - mean) for row in vectors[0]), rel=1e-5)
 
 
 def test_the_mean_is_of_the_start_of_a_long_text():
@@ -163,16 +139,25 @@ def test_the_mean_is_of_the_start_of_a_long_text():
     assert [(use.similarity, use.line) for use in uses] == [(1, 1), (0, 0)]
 
 
+def test_the_querys_own_sentence_is_left_out_and_the_mean_itself_is_no_error():
+    ones = np.ones((1, 4), np.float32)
+    lines = [(0, TOKENS, np.zeros((8, 4), np.float32)), (2, [b"a"], ones), (3, [b"b"], -ones), (4, [b"c"], 0 * ones)]
+    uses = nearest_uses(TOKENS, ones[0], lines)
+    assert [(use.similarity, use.line) for use in uses] == [(1, 2), (0, 4), (-1, 3)]
+
+
 def test_neighbors_prints_the_nearest_words_of_a_file_of_vectors_as_well(tmp_path, monkeypatch, capsys):
     path = tmp_path / "vectors.txt"
     path.write_text("play 1 0\ngame 2 0.2\nactor 1 1\nstone -1 0\n")
     assert [name for name, _ in neighbors.nearest_words(path, "Play", 2)] == ["game", "actor"]
-    monkeypatch.setattr(neighbors, "search", lambda *_, **__: [Use(0.5, 3, ["to", "play"], 1)])
+    uses = [Use(0.5, 3, ["to", "play"], 1), Use(-0.5, 12_345, ["play", "it"], 0)]
+    monkeypatch.setattr(neighbors, "search", lambda *_, **__: uses)
     command = f"neighbors --model english --input t --word play --sentence play --glove {path}".split()
     assert main(command) == 0
     assert capsys.readouterr().out.splitlines() == [
         "word vectors: game 0.995, actor 0.707, stone -1.000",
-        " 0.500  3  to [play]",
+        " 0.500       3  to [play]",
+        "-0.500  12,345  [play] it",
     ]
     assert main([*command, "--json"]) == 0
     output = json.loads(capsys.readouterr().out)

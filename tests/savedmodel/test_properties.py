@@ -9,18 +9,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
-from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.scalar_mix import build_mix
-from elmo_tf.savedmodel import contract, root
 from tests import checks
 from tests.helpers import batch_char_ids
 
 NUM_BATCHES = int(os.environ.get("ELMO_TF_PROPERTY_BATCHES", "300"))
 SEED = int(os.environ.get("ELMO_TF_PROPERTY_SEED", "0"))
-SMALL = ModelConfig(
-    CharCNNConfig(3, ((1, 3), (2, 3)), num_highway=1), LSTMConfig(units=6, projection_dim=4, num_layers=2)
-)
 SPACE = b" \t\n\r\x0b\x0c"
 MARKS = (b"<S>", b"</S>", b"<UNK>", b"\0", b"\x7f", b"\x1b[0m", b"</S></S>")
 # First letters of Latin, Greek, Cyrillic, Hebrew and Arabic, accents that combine, Chinese, Japanese, Korean, emoji.
@@ -47,16 +40,6 @@ def draw_sentences(spaced: bool, count: int = 300) -> list[list[bytes]]:
     random = np.random.default_rng([SEED, spaced])
     sentences = [[], *([draw_token(random) for _ in range(random.integers(1, 8))] for _ in range(count))]
     return [b" ".join(words).split() for words in sentences] if spaced else sentences
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    """A network of everything in its smallest, as an export saves it, loaded."""
-    bilm = checks.randomize(BiLM(SMALL), scale=0.6)
-    built = root.build_root(bilm, build_mix(3, [0.3, -0.5, 1.0], 1.7), "whitespace")
-    folder = str(tmp_path_factory.mktemp("property") / "model")
-    tf.saved_model.save(built, folder, signatures={name: getattr(built, name) for name in contract.FUNCTIONS})
-    return tf.saved_model.load(folder)
 
 
 def alone(model, sentences: list[list[bytes]]) -> list[dict[str, np.ndarray]]:
@@ -102,10 +85,10 @@ INPUTS = {"default": strings_of, "tokens": tokens_of, "char_ids": char_ids_of}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", INPUTS)
-def test_any_batch_gives_what_its_sentences_give_alone(model, name):
-    signature = model.signatures[name]
+def test_any_batch_gives_what_its_sentences_give_alone(loaded, name):
+    signature = loaded.signatures[name]
     sentences = draw_sentences(spaced=name == "default")
-    wanted = alone(model, sentences)
+    wanted = alone(loaded, sentences)
     for batch in range(NUM_BATCHES):
         random = np.random.default_rng([SEED, batch])
         numbers = random.integers(0, len(sentences), random.integers(0, 6)).tolist()
@@ -113,7 +96,7 @@ def test_any_batch_gives_what_its_sentences_give_alone(model, name):
         tensors = {key: tf.constant(value, DTYPES.get(key, tf.int32)) for key, value in inputs.items()}
         outputs = {key: value.numpy() for key, value in signature(**tensors).items()}
         context = f"batch {batch} of seed {SEED}"
-        assert outputs["layers"].shape == (len(numbers), 3, max_length, 8), context
+        assert outputs["layers"].shape == (len(numbers), 3, max_length, 16), context
         for row, number in enumerate(numbers):
             length = len(sentences[number])
             np.testing.assert_array_equal(outputs["mask"][row], np.arange(max_length) < length, context)

@@ -41,33 +41,22 @@ def prediction_log_class():
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("tensorflow.serving.PredictionLog"))
 
 
-def requests_of(path):
-    """Returns the requests as protobuf reads them, and the records they came from."""
-    records = [record.numpy() for record in tf.data.TFRecordDataset(str(path / contract.WARMUP_FILE))]
-    return [prediction_log_class().FromString(record) for record in records], records
-
-
-def test_one_request_to_each_signature_by_the_letter_of_protobuf(savedmodel, loaded):
-    logs, records = requests_of(savedmodel.path)
-    specs = [log.predict_log.request.model_spec for log in logs]
-    assert sorted(spec.signature_name for spec in specs) == sorted(loaded.signatures)
-    assert {spec.name for spec in specs} == {savedmodel.path.parent.name}
-    assert [log.SerializeToString(deterministic=True) for log in logs] == records
-
-
-def test_the_model_answers_all_requests_alike(savedmodel, loaded):
-    answers = {}
-    for log in requests_of(savedmodel.path)[0]:
+def test_each_signature_has_a_request_by_the_letter_of_protobuf_and_all_are_answered_alike(savedmodel, loaded):
+    path, answers = savedmodel.path, {}
+    for record in tf.data.TFRecordDataset(str(path / contract.WARMUP_FILE)).as_numpy_iterator():
+        log = prediction_log_class().FromString(record)
+        assert log.SerializeToString(deterministic=True) == record
         request = log.predict_log.request
+        spec = request.model_spec
+        assert spec.name == path.parent.name and spec.signature_name not in answers
         inputs = {
             name: tf.constant(tf.make_ndarray(tf.make_tensor_proto(0).FromString(value.SerializeToString())))
             for name, value in request.inputs.items()
         }
-        outputs = loaded.signatures[request.model_spec.signature_name](**inputs)
-        answers[request.model_spec.signature_name] = numbers_of(outputs)
+        answers[spec.signature_name] = numbers_of(loaded.signatures[spec.signature_name](**inputs))
+    assert answers.keys() == loaded.signatures.keys()
     lengths = [len(sentence.split()) for sentence in sample_calls.WARMUP_SENTENCES]
     np.testing.assert_array_equal(answers["tokens"]["mask"].sum(1), lengths)
     assert len(set(lengths)) > 2
     for answer in answers.values():
         assert_same(answer, answers["default"])
-    assert answers.keys() == loaded.signatures.keys()

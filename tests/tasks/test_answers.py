@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.annotated import squad
-from elmo_tf.errors import InputError
 from elmo_tf.tasks import answers
 from elmo_tf.tasks.answers import AnswerSpan, Task, best_spans
 from elmo_tf.tasks.batching import Predictor
@@ -142,9 +141,3 @@ def test_long_paragraphs_are_scored_but_not_trained_on(monkeypatch, caplog):
     assert SYSTEM.examples(examples, training=True) == examples[:2]
     (record,) = caplog.records
     assert "paragraphs of more than 6 tokens are not trained on: 1 of 3" in record.getMessage()
-
-
-@pytest.mark.parametrize("item", ["text", ("a",), ("a", "b", "c"), (["a"], "b"), ("a", 3), (" ", "b"), ("a", "\n")])
-def test_a_program_asks_with_two_texts(item):
-    with pytest.raises(InputError, match=r"^sentences: expected .*a paragraph and a question.*, found "):
-        SYSTEM.example_of(item)

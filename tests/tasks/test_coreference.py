@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.annotated.coref_documents import Document
-from elmo_tf.errors import InputError
 from elmo_tf.tasks import coreference
 from elmo_tf.tasks.coreference import Task, antecedent_loss
 from elmo_tf.tasks.layers.antecedents import NO_ANTECEDENT
@@ -98,19 +97,6 @@ def test_what_a_program_asks_about_is_sentences_or_a_text():
         "mentions": [["Anna", "She"], ["sat .", "slept ."]],
         "offsets": [[[0, 4], [11, 14]], [[5, 9], [16, 22]]],
     }
-
-
-@pytest.mark.parametrize(
-    ("item", "message"),
-    [
-        (" ", "a text with words, found ' '"),
-        (3, "documents: lists of sentences, or texts; none of them empty, found 3"),
-        ([["Anna"], []], r"lists of tokens, none of them empty, found \[\]"),
-    ],
-)
-def test_other_things_are_refused(item, message):
-    with pytest.raises(InputError, match=f"^sentences: expected {message}$"):
-        SYSTEM.example_of(item)
 
 
 def test_gold_clusters_score_100_and_none_0():

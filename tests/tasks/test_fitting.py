@@ -45,10 +45,6 @@ def scripted(monkeypatch, *scores):
     return scored
 
 
-def assert_equal(weights, expected):
-    checks.assert_all_close(weights, expected)
-
-
 def test_a_killed_run_ends_as_one_that_was_not_killed(tmp_path, monkeypatch):
     """test_runs.py shows the same without these options."""
     options = ("fit.ema=0.5", "fit.decay_rate=0.9", "fit.decay_steps=1")
@@ -61,45 +57,39 @@ def test_a_killed_run_ends_as_one_that_was_not_killed(tmp_path, monkeypatch):
     monkeypatch.undo()
     history, resumed = fitted(tmp_path / "killed", *options)
     assert history == expected
-    assert_equal(resumed, weights)
+    checks.assert_all_close(resumed, weights)
 
 
-def test_it_ends_when_patience_does_and_keeps_the_best_epoch(tmp_path, monkeypatch):
-    scored = scripted(monkeypatch, 10.0, 30.0, 20.0, 30.0, 40.0)
-    history, weights = fitted(tmp_path, "fit.patience=2", "fit.epochs=9", "fit.halve_after=1")
-    assert [epoch["dev"]["accuracy"] for epoch in history] == [10, 30, 20, 30]
-    assert [epoch["learning_rate"] for epoch in history] == pytest.approx([0.1, 0.1, 0.1, 0.05])
-    assert fitting.best_epoch(history, "accuracy") == 1
-    assert_equal(weights, scored[1])
-    assert not all(np.array_equal(*pair) for pair in zip(weights, scored[3], strict=True))
+@pytest.mark.parametrize(
+    ("scores", "options", "history_scores", "kept", "last_rate"),
+    [
+        ((10, 30, 20, 30, 40), ("fit.patience=2", "fit.halve_after=1"), (10, 30, 20, 30), 1, 0.05),
+        # Patience counts from the first score above 0.
+        ((0, 0, 0, 5, 4, 3, 9), ("fit.patience=2",), (0, 0, 0, 5, 4, 3), 3, 0.1),
+        # Some epochs are not scored, but the last one always is.
+        ((10, 30, 20), ("fit.judge_every=2", "fit.epochs=5"), (None, 10, None, 30, 20), 1, 0.1),
+        # Patience ends at a scored epoch.
+        ((10, 5, 4, 40), ("fit.judge_every=2", "fit.patience=3"), (None, 10, None, 5, None, 4), 0, 0.1),
+    ],
+)
+def test_it_ends_when_patience_does_and_keeps_the_best_epoch(
+    tmp_path, monkeypatch, scores, options, history_scores, kept, last_rate
+):
+    scored = scripted(monkeypatch, *map(float, scores))
+    history, weights = fitted(tmp_path, "fit.epochs=9", "fit.patience=9", *options)
+    assert [epoch.get("dev", {}).get("accuracy") for epoch in history] == [*history_scores]
+    assert history[-1]["learning_rate"] == pytest.approx(last_rate)
+    assert fitting.best_epoch(history, "accuracy") == history_scores.index(scores[kept])
+    checks.assert_all_close(weights, scored[kept])
+    assert not all(np.array_equal(*pair) for pair in zip(weights, scored[-1], strict=True))
     assert list((tmp_path / "logs" / "train").iterdir())
-
-
-def test_patience_counts_from_the_first_score_above_0(tmp_path, monkeypatch):
-    scored = scripted(monkeypatch, 0.0, 0.0, 0.0, 5.0, 4.0, 3.0, 9.0)
-    history, weights = fitted(tmp_path, "fit.patience=2", "fit.epochs=9")
-    assert [epoch["dev"]["accuracy"] for epoch in history] == [0, 0, 0, 5, 4, 3]
-    assert_equal(weights, scored[3])
 
 
 def test_a_run_that_learned_nothing_is_an_error_that_says_what_to_try(tmp_path, monkeypatch):
     scripted(monkeypatch, *[0.0] * 3)
-    message = (
-        r"^dev accuracy: 0 after 3 epochs: nothing was learned. Try, .*\(--set fit.epochs=N\), .*--model, or more data$"
-    )
-    with pytest.raises(InputError, match=message):
+    message = "0 after 3 epochs: nothing was learned. Try, .*\\(--set fit.epochs=N\\), .*--model, or more data"
+    with pytest.raises(InputError, match=f"^dev accuracy: {message}$"):
         fitted(tmp_path, "fit.patience=1", "fit.epochs=3")
-
-
-def test_some_epochs_are_not_scored(tmp_path, monkeypatch):
-    scored = scripted(monkeypatch, 10.0, 30.0, 20.0)
-    history, weights = fitted(tmp_path / "some", "fit.judge_every=2", "fit.epochs=5", "fit.patience=9")
-    assert [epoch.get("dev", {}).get("accuracy") for epoch in history] == [None, 10, None, 30, 20]
-    assert fitting.best_epoch(history, "accuracy") == 3
-    assert_equal(weights, scored[1])
-    scripted(monkeypatch, 10.0, 5.0, 40.0)
-    history, _ = fitted(tmp_path / "patient", "fit.judge_every=2", "fit.epochs=9", "fit.patience=2")
-    assert len(history) == 4
 
 
 def test_the_moving_average_is_scored_and_kept(tmp_path, monkeypatch):
@@ -109,7 +99,7 @@ def test_the_moving_average_is_scored_and_kept(tmp_path, monkeypatch):
     fitted(tmp_path / "plain", *options)
     averaged = scripted(monkeypatch, 10.0, 30.0, 20.0)
     _, weights = fitted(tmp_path / "average", "fit.ema=0.75", *options)
-    assert_equal(weights, averaged[1])
+    checks.assert_all_close(weights, averaged[1])
     indices = [index for index, array in enumerate(weights) if array.dtype == np.float32]
     assert len(indices) == 3
     for index in indices:
@@ -129,7 +119,7 @@ def test_an_epoch_that_comes_out_differently_after_a_kill_leaves_the_best_weight
     scripted(monkeypatch, 10.0)
     history, weights = fitted(tmp_path, "fit.epochs=2")
     assert [epoch["dev"]["accuracy"] for epoch in history] == [30, 10]
-    assert_equal(weights, scored[0])
+    checks.assert_all_close(weights, scored[0])
 
 
 @pytest.mark.parametrize(
@@ -144,11 +134,8 @@ def test_an_epoch_that_comes_out_differently_after_a_kill_leaves_the_best_weight
 def test_the_rate_is_halved_after_scores_that_are_no_better(recipe, scores, rates):
     history = [{} if score is None else {"dev": {"f1": score}} for score in scores]
     assert [fitting.learning_rate(recipe, history[:number], "f1") for number in range(len(scores) + 1)] == rates
-
-
-def test_the_rate_decays_by_steps():
-    recipe = Fit(learning_rate=8, decay_rate=0.5, decay_steps=10)
-    assert [fitting.learning_rate(recipe, [], "f1", step) for step in (0, 9, 10, 25)] == [8, 8, 4, 2]
+    decaying = Fit(learning_rate=8, decay_rate=0.5, decay_steps=10)
+    assert [fitting.learning_rate(decaying, [], "f1", step) for step in (0, 9, 10, 25)] == [8, 8, 4, 2]
 
 
 def test_an_optimizer_has_the_options_of_the_recipe():

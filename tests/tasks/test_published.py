@@ -108,9 +108,3 @@ def test_a_packed_system_tags_like_its_workdir(tmp_path, monkeypatch, capsys):
     )
     words = next(layer for layer in packed.network.layers if layer.name == "words").words
     assert words == ["anna", "paris", "rome", "saw"]
-
-
-def test_an_ensemble_cannot_be_exported(tmp_path, capsys):
-    assert cli.main(["task", "ner", "export", "--model", NAME, NAME, "--output", str(tmp_path / "saved")]) == 1
-    assert capsys.readouterr().err.splitlines()[-1] == "elmo-tf: error: --workdir: only one network can be exported"
-    assert not (tmp_path / "saved").exists()

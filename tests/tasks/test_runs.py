@@ -150,10 +150,8 @@ def test_labels_in_another_column_are_refused_with_both_sides(done, tmp_path):
     paths = [tmp_path / name for name in ("train", "dev")]
     for number, path in enumerate(paths):
         path.write_text("".join(f"A sentence number {2 * row + number} .\t{row % 2}\n" for row in range(4)))
-    message = (
-        r"^dev: none of its labels \('A sentence number 1 .', .*\) is in the training data, which has 'A sentence nu"
-    )
-    with pytest.raises(InputError, match=message):
+    message = r"none of its labels \('A sentence number 1 .', .*\) is in the training data, which has 'A sentence nu"
+    with pytest.raises(InputError, match=f"^dev: {message}"):
         runs.train("toy", *paths, tmp_path / "run")
     with pytest.raises(InputError, match=f"^{paths[1]}: none of its labels "):
         tasks.load(done[0]).evaluate(paths[1])

@@ -34,11 +34,8 @@ def test_ceafe_matches_clusters_one_to_one():
 
 def test_documents_are_added_before_dividing():
     counts = coref_eval.score([KEY, clusters("ab")], [clusters("abcde", "fg", "hijkl"), []])
-    assert {name: (count.gold, count.predicted) for name, count in counts.items()} == {
-        "muc": (10, 9),
-        "bcub": (14, 12),
-        "ceafe": (4, 3),
-    }
+    sums = {name: (count.gold, count.predicted) for name, count in counts.items()}
+    assert sums == {"muc": (10, 9), "bcub": (14, 12), "ceafe": (4, 3)}
     assert all(count.precision == 100 for count in counts.values())
     assert counts["muc"].recall == pytest.approx(90)
     mean = sum(2 * 100 * recall / (100 + recall) for recall in (90, 100 * 12 / 14, 75)) / 3
@@ -79,20 +76,9 @@ def test_unanswerable_questions_are_scored_as_by_the_script_of_squad_2():
     spans = ["cat", "dog", "in Paris", "fish"]
     scores = squad_eval.score_with_unanswerable(gold, spans, [0.1, 0.9, 0.6, 0.2])
     # By the probability of no answer: "cat" is right, "fish" wrong, "in Paris" has an F1 of 2/3, "dog" is wrong.
-    assert scores == pytest.approx(
-        {
-            "exact_match": 50,
-            "f1": 50,
-            "HasAns_exact": 50,
-            "HasAns_f1": 50,
-            "NoAns_exact": 50,
-            "NoAns_f1": 50,
-            "best_exact": 75,
-            "best_exact_thresh": 0.1,
-            "best_f1": 75,
-            "best_f1_thresh": 0.1,
-        }
-    )
+    at_half = dict.fromkeys(("exact_match", "f1", "HasAns_exact", "HasAns_f1", "NoAns_exact", "NoAns_f1"), 50)
+    best = {"best_exact": 75, "best_exact_thresh": 0.1, "best_f1": 75, "best_f1_thresh": 0.1}
+    assert scores == pytest.approx(at_half | best)
 
 
 def test_characters_count_in_their_longest_common_run():
@@ -102,23 +88,14 @@ def test_characters_count_in_their_longest_common_run():
     # Words of another script count whole.
     assert squad_eval.f1_of_characters("New York市", "york市") == pytest.approx(2 * 2 / 3 / (2 / 3 + 1))
     assert squad_eval.f1_of_characters("東", "西") == 0
-    assert [squad_eval.is_without_spaces(text) for text in ("東京 NBA", "東京 tower", "12", "")] == [
-        False,
-        False,
-        False,
-        False,
-    ]
-    assert squad_eval.is_without_spaces("東京タワー12")
+    texts = ("東京 NBA", "東京 tower", "12", "", "東京タワー12")
+    assert [text for text in texts if squad_eval.is_without_spaces(text)] == ["東京タワー12"]
 
 
 def test_the_predicate_does_not_count_and_continuations_belong_to_what_they_continue():
     tags = ["B-A0", "B-V", "B-C-V", "B-A1", "I-A1", "O", "B-C-A1", "B-R-A0", "B-C-A2"]
-    assert srl_eval.arguments_of(tags) == [
-        ("A0", ((0, 1),)),
-        ("A1", ((3, 5), (6, 7))),
-        ("R-A0", ((7, 8),)),
-        ("C-A2", ((8, 9),)),
-    ]
+    arguments = [("A0", ((0, 1),)), ("A1", ((3, 5), (6, 7))), ("R-A0", ((7, 8),)), ("C-A2", ((8, 9),))]
+    assert srl_eval.arguments_of(tags) == arguments
 
 
 def test_an_argument_is_right_with_its_label_and_all_of_its_tokens():

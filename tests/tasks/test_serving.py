@@ -61,16 +61,9 @@ ASKED = {
             "default": {"strings": STRINGS, "predicate": PREDICATES},
         },
     ),
-    "answers": (
-        QUESTIONS,
-        {
-            "tokens": {
-                "paragraph": padded([question.paragraph.tokens for question in TEXTS]),
-                "question": padded([question.tokens for question in TEXTS]),
-            }
-        },
-    ),
 }
+PARTS = {"paragraph": [text.paragraph.tokens for text in TEXTS], "question": [text.tokens for text in TEXTS]}
+ASKED["answers"] = QUESTIONS, {"tokens": {name: padded(tokens) for name, tokens in PARTS.items()}}
 ASKED["sentiment"] = ASKED["ner"]
 
 
@@ -140,16 +133,6 @@ def test_tensorflow_alone_answers_as_predict_does(task, tmp_path, monkeypatch):
     assert all(response["tokens"] == padded(SENTENCES) for response in responses[: len(asked)] if "tokens" in response)
 
 
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory):
-    """The loaded signatures of an entailment system."""
-    system, network, _ = built("entailment")
-    path = str(tmp_path_factory.mktemp("exported"))
-    root = serving._root(system, network)
-    tf.saved_model.save(root, path, {name: getattr(root, name) for name in ("default", "tokens")})
-    return tf.saved_model.load(path).signatures
-
-
 def test_a_batch_without_sentences_or_tokens_has_outputs_of_its_shape():
     system, network, _ = built("ner")
     root = serving._root(system, network)
@@ -166,7 +149,10 @@ def test_a_predicate_outside_its_sentence_is_refused(predicate):
         serving._root(system, network).tokens(tokens=tokens, predicate=tf.constant(predicate))
 
 
-def test_inputs_of_another_shape_are_named(pairs):
+def test_inputs_of_another_shape_are_named(tmp_path):
+    root = serving._root(*built("entailment")[:2])
+    tf.saved_model.save(root, str(tmp_path), {name: getattr(root, name) for name in ("default", "tokens")})
+    pairs = tf.saved_model.load(str(tmp_path)).signatures
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"hypothesis: expected shape \[batch\], found \[\]"):
         pairs["default"](premise=tf.constant(["a"]), hypothesis=tf.constant("a"))
     message = r"hypothesis, premise: expected the same number of rows in each, found \[1 2\]"
@@ -175,9 +161,7 @@ def test_inputs_of_another_shape_are_named(pairs):
 
 
 def test_what_tensorflow_alone_cannot_run_is_refused_and_nothing_is_left(tmp_path):
-    system, network, _ = built("coreference")
-    with pytest.raises(
-        InputError, match=r"^coreference: TensorFlow alone cannot run this system: its spans are chosen in Python$"
-    ):
-        Trained(system, network).export(tmp_path / "model")
+    message = "TensorFlow alone cannot run this system: its spans are chosen in Python"
+    with pytest.raises(InputError, match=f"^coreference: {message}$"):
+        Trained(*built("coreference")[:2]).export(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []

@@ -125,16 +125,35 @@ def test_a_saved_network_gives_the_same_outputs(baseline, tmp_path):
     checks.assert_all_close(outputs, expected)
 
 
-def test_a_sentence_in_brackets_is_not_taken_for_a_tree(tmp_path):
-    (tmp_path / "text").write_text("( laughs ) what a film .\n")
-    (sentence,) = systems.system_class("sentiment")(recipe_of("sentiment")).read_unlabelled(tmp_path / "text")
-    assert sentence.tokens[:2] == ["(", "laughs"]
+def test_sentiment_is_trained_on_phrases_of_four_tokens_and_on_sentences_without_phrases(tmp_path):
+    system, path = systems.system_class("sentiment")(recipe_of("sentiment")), tmp_path / "text"
+    trees = ("(3 (2 (2 a) (2 (2 warm) (2 film))) (2 (2 again) (2 .)))", "(1 (2 too) (1 (1 long) (2 .)))", "(4 good)")
+    path.write_text("\n".join(trees))
+    items = system.read(path)
+    phrases = [example.tokens for example in system.examples(items, training=True)]
+    assert phrases == [["a", "warm", "film", "again", "."], ["good"]]
+    assert len(system.examples(items, training=False)) == 3
+    path.write_text("good\tso good\n")
+    assert len(system.examples(system.read(path), training=True)) == 1
+    path.write_text("( laughs ) what a film .\n")  # not taken for a tree
+    assert system.read_unlabelled(path)[0].tokens[:2] == ["(", "laughs"]
+
+
+def test_output_elmo_has_a_bilstm_of_its_own_in_sentiment():
+    def count(place: str) -> int:
+        _, network, _ = built("sentiment", MICRO, recipe_of("sentiment", f"elmo.place={place}"))
+        return sum(isinstance(layer, keras.layers.Bidirectional) for layer in network.layers)
+
+    assert [count("input"), count("both")] == [2, 3]
 
 
 LABELS = {"sentiment": ["0", "1"], "roles": ["B-A0", "B-A1", "O"], "ner": ["O", "U-LOC", "U-PER"], "answers": []}
 # The first network is surer of its choice than the second.
 FIRST, SECOND = np.log([0.8, 0.1, 0.1]), np.log([0.3, 0.6, 0.1])
 MEAN = [0.55, 0.35, 0.1]
+
+
+NO_QUESTIONS = ("text", ("a",), ("a", "b", "c"), (["a"], "b"), ("a", 3), (" ", "b"), ("a", "\n"))
 
 
 def system_of(name: str):
@@ -145,6 +164,27 @@ def system_of(name: str):
 def scores(values: np.ndarray) -> tf.Tensor:
     """The same scores for one token, and another constant added to them: float32 `(1, 1, 3)`."""
     return tf.constant(values[None, None] + 5.0, tf.float32)
+
+
+@pytest.mark.parametrize(
+    ("task", "item", "message"),
+    [
+        *(("answers", item, ".*a paragraph and a question.*, found .*") for item in NO_QUESTIONS),
+        ("coreference", " ", "a text with words, found ' '"),
+        ("coreference", 3, "documents: lists of sentences, or texts; none of them empty, found 3"),
+        ("coreference", [["Anna"], []], r"lists of tokens, none of them empty, found \[\]"),
+        (
+            "roles",
+            "anna slept",
+            "pairs of a sentence, a list of tokens, and the index of a predicate, found 'anna sl.*",
+        ),
+        ("roles", (("anna",), 1), "a predicate's index from 0 to 0, found 1"),
+        ("roles", ("anna", 0), "lists of tokens, none of them empty, found 'anna'"),
+    ],
+)
+def test_what_a_program_asks_with_is_checked(task, item, message):
+    with pytest.raises(InputError, match=rf"(?s)^sentences: expected {message}$"):
+        system_of(task).example_of(item)
 
 
 def test_probabilities_of_classes_are_averaged():
@@ -167,25 +207,21 @@ def test_the_tag_with_the_higher_mean_probability_is_chosen(sure):
         assert decoded["tags"].numpy().tolist() == [[sure]]
 
 
-def test_probabilities_of_an_answers_ends_are_averaged():
-    outputs = [{name: tf.constant(logits[None], tf.float32) for name in ("start", "end")} for logits in (FIRST, SECOND)]
-    decoded = system_of("answers").decode_together([None, None], outputs)
-    assert [int(decoded[name][0]) for name in ("first", "last")] == [0, 0]
-    spans = np.triu(np.outer(MEAN, MEAN))
-    np.testing.assert_allclose(decoded["probability"], [MEAN[0] ** 2 / spans.sum()], rtol=1e-5)
-
-
-def test_that_there_is_no_answer_competes_with_the_averaged_starts_and_ends():
-    outputs = [
-        {name: tf.constant(logits[None, :2], tf.float32) for name in ("start", "end")}
-        | {"none": tf.constant(logits[None, 2:], tf.float32)}
-        for logits in (FIRST, SECOND)
-    ]
+@pytest.mark.parametrize("size", [3, 2])
+def test_probabilities_of_an_answers_ends_are_averaged_and_those_of_no_answer(size):
     system = system_of("answers")
-    system.labels = ["none"]
+    system.labels = ["none"] * (size == 2)
+    outputs = []
+    for logits in (FIRST, SECOND):
+        start, none = tf.split(tf.constant(logits[None], tf.float32), [size, 3 - size], 1)
+        outputs.append({"start": start, "end": start} | ({"none": none} if size == 2 else {}))
     decoded = system.decode_together([None, None], outputs)
-    spans = np.triu(np.outer(MEAN[:2], MEAN[:2]))
-    np.testing.assert_allclose(decoded["no_answer"], [MEAN[2] ** 2 / (spans.sum() + MEAN[2] ** 2)], rtol=1e-5)
+    assert [int(decoded[name][0]) for name in ("first", "last")] == [0, 0]
+    none = MEAN[2] ** 2 * (size == 2)
+    total = np.triu(np.outer(MEAN[:size], MEAN[:size])).sum() + none
+    np.testing.assert_allclose(decoded["probability"], [MEAN[0] ** 2 / total], rtol=1e-5)
+    if size == 2:
+        np.testing.assert_allclose(decoded["no_answer"], [none / total], rtol=1e-5)
 
 
 def test_coreference_is_refused():

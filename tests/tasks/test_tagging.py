@@ -5,7 +5,6 @@ import pytest
 
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.frames import Frame
-from elmo_tf.errors import InputError
 from elmo_tf.tasks import ner, roles
 
 ROLES = roles.Task(roles.Task.recipes["small"])
@@ -42,16 +41,3 @@ def test_long_sentences_are_scored_but_not_trained_on():
     long, short = Frame(["a"] * 101, 0, ["B-V"] + ["O"] * 100), Frame(["a"] * 100, 0, ["B-V"] + ["O"] * 99)
     assert ROLES.examples([[long], [short]], training=True) == [short]
     assert ROLES.examples([[long], [short]], training=False) == [long, short]
-
-
-@pytest.mark.parametrize(
-    ("item", "message"),
-    [
-        ("anna slept", "pairs of a sentence, a list of tokens, and the index of a predicate, found 'anna slept'"),
-        ((("anna",), 1), "a predicate's index from 0 to 0, found 1"),
-        (("anna", 0), "lists of tokens, none of them empty, found 'anna'"),
-    ],
-)
-def test_roles_are_asked_for_with_a_sentence_and_an_index(item, message):
-    with pytest.raises(InputError, match=f"^sentences: expected {message}$"):
-        ROLES.example_of(item)

@@ -1,16 +1,18 @@
-"""`elmo-tf` as a process of its own, on a micro network, to be killed."""
+"""`elmo-tf` as a process of its own, on a micro network, to be killed; several of them as workers."""
 
 import functools
 import json
 import operator
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 
 from elmo_tf import config as config_lib
+from elmo_tf.training import workers
 from tests.helpers import MICRO_CONFIG, ROOT
 
 
@@ -25,17 +27,25 @@ def arguments(records, workdir, **train) -> list[str]:
     return ["train", "--data", str(records.path), "--workdir", str(workdir), "--preset", "tiny", *settings]
 
 
-def start(
-    command: list[str], log: pathlib.Path, prefix: tuple[str, ...] = (), module: str = "elmo_tf.cli", **environment: str
-) -> subprocess.Popen:
+def start(command: list[str], log: pathlib.Path, module: str = "elmo_tf.cli", **environment: str) -> subprocess.Popen:
     """Starts `elmo-tf`, or another module, with that command; stderr goes to the end of the file `log`."""
     with log.open("ab") as file:
         return subprocess.Popen(
-            [*prefix, sys.executable, "-m", module, *command],
+            [sys.executable, "-m", module, *command],
             env=os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"} | environment,
             stdout=subprocess.DEVNULL,
             stderr=file,
         )
+
+
+def environments(count: int) -> list[dict[str, str]]:
+    """Returns `TF_CONFIG` for so many workers on free ports of this machine."""
+    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    hosts = [f"127.0.0.1:{server.getsockname()[1]}" for server in servers]
+    for server in servers:
+        server.close()
+    tasks = [{"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}} for index in range(count)]
+    return [{workers.VARIABLE: json.dumps(task)} for task in tasks]
 
 
 def wait_until(condition: Callable[[], bool], processes: list[subprocess.Popen], logs: list[pathlib.Path]) -> None:

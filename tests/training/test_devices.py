@@ -7,7 +7,6 @@ import pathlib
 import pytest
 import tensorflow as tf
 
-from elmo_tf.model import operations
 from elmo_tf.training import devices, loop
 from elmo_tf.workdir.folder import open_workdir
 from tests.helpers import MICRO_CONFIG, two_cpus
@@ -58,35 +57,28 @@ def chosen(caplog) -> str:
 
 
 @pytest.mark.parametrize(
-    ("flags", "expected"),
+    ("flags", "limit", "expected"),
     [
-        ("avx2 avx512_bf16", "bfloat16"),
-        ("amx_bf16 amx_tile", "bfloat16"),
-        ("asimd bf16", "bfloat16"),
-        ("avx2 avx512f", "float32"),
+        ("flags : avx2 avx512_bf16", {}, "bfloat16"),
+        ("flags : amx_bf16 amx_tile", {}, "bfloat16"),
+        ("flags : asimd bf16", {}, "bfloat16"),
+        ("flags : avx2 avx512f", {}, "float32"),
+        ("", {}, "float32"),
+        ("flags : avx2 avx512_bf16", {"ONEDNN_MAX_CPU_ISA": "avx2"}, "float32"),
+        ("flags : avx2 avx512_bf16", {"DNNL_MAX_CPU_ISA": "AVX512_CORE"}, "float32"),
+        ("flags : avx2 avx512_bf16", {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}, "bfloat16"),
     ],
 )
-def test_on_a_cpu_its_flags_decide(bfloat16_cpu, caplog, flags, expected):
-    bfloat16_cpu.write_text(f"flags : {flags}\n")
+def test_on_a_cpu_its_flags_decide_and_the_limit_of_what_onednn_uses(
+    bfloat16_cpu, monkeypatch, caplog, flags, limit, expected
+):
+    if flags:
+        bfloat16_cpu.write_text(f"{flags}\n")
+    else:
+        bfloat16_cpu.unlink()
+    for name, value in limit.items():
+        monkeypatch.setenv(name, value)
     assert chosen(caplog) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "limit", "expected"),
-    [
-        ("ONEDNN_MAX_CPU_ISA", "avx2", "float32"),
-        ("DNNL_MAX_CPU_ISA", "AVX512_CORE", "float32"),
-        ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16", "bfloat16"),
-    ],
-)
-def test_a_limit_of_the_instructions_that_onednn_uses_counts(bfloat16_cpu, monkeypatch, caplog, name, limit, expected):
-    monkeypatch.setenv(name, limit)
-    assert chosen(caplog) == expected
-
-
-def test_on_an_unknown_cpu_it_is_float32(monkeypatch, caplog, tmp_path):
-    monkeypatch.setattr(operations, "_CPU", tmp_path / "none")
-    assert chosen(caplog) == "float32"
 
 
 @pytest.mark.parametrize(

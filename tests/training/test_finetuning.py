@@ -98,7 +98,8 @@ def test_the_configuration_is_the_sources_with_the_changes_asked_for(workdir, ca
     assert reopened.config == dataclasses.replace(workdir.config, train=train)
     assert (workdir.tokenizer, reopened.tokenizer, sources.find(reopened.path).tokenizer) == (
         "whitespace",
-        *2 * ["unicode"],
+        "unicode",
+        "unicode",
     )
 
 

@@ -59,9 +59,8 @@ def test_an_interrupted_training_ends_bit_for_bit_where_an_uninterrupted_one_doe
 
 
 def test_another_optimizer_than_the_checkpoints_is_refused(records, copy):
-    with pytest.raises(
-        InputError, match=r"train\.optimizer: expected adagrad, as in the workdir's checkpoints, found adam"
-    ):
+    message = r"train\.optimizer: expected adagrad, as in the workdir's checkpoints, found adam"
+    with pytest.raises(InputError, match=message):
         loop.train(with_train(optimizer="adam"), records.path, copy.path, steps=5)
 
 

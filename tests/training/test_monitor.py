@@ -67,11 +67,8 @@ def test_curves_are_in_a_few_groups_under_names_that_say_what_they_are(watched):
     assert groups == {
         "configuration": {""},
         "learning": {
-            "loss_forward_nats",
-            "loss_backward_nats",
-            "perplexity_sampled_softmax",
-            "epoch",
-            "tokens_per_second",
+            *("loss_forward_nats", "loss_backward_nats", "perplexity_sampled_softmax"),
+            *("epoch", "tokens_per_second"),
         },
         "optimizer": {"gradient_norm_before_clip", "gradient_norm_after_clip", "learning_rate"},
         "heldout": {"perplexity", "forward_perplexity", "backward_perplexity"},
@@ -132,19 +129,15 @@ def test_values_are_those_of_the_steps(watched):
     assert "| train.warmup_steps | 4 |" in str(curves["configuration"][0])
 
 
-def test_the_projector_gets_the_frequent_words_with_their_vectors(watched, records):
-    workdir, *_ = watched
-    run = workdir.logs
+def test_a_profile_is_written_and_the_projector_gets_the_frequent_words_with_their_vectors(watched, records):
+    run = watched[0].logs
+    assert list(run.glob("plugins/profile/*/*.xplane.pb"))
     words = (run / "token_vectors_words.tsv").read_bytes().splitlines()
     assert words == records.vocabulary.tokens[3:]
     vectors = np.loadtxt(run / "token_vectors.tsv", delimiter="\t")
     assert vectors.shape == (len(words), MICRO.lstm.projection_dim)
     assert len(np.unique(vectors, axis=0)) == len(words)
     assert "token_vectors.tsv" in (run / "projector_config.pbtxt").read_text()
-
-
-def test_a_profile_is_written(watched):
-    assert list(watched[0].logs.glob("plugins/profile/*/*.xplane.pb"))
 
 
 def test_another_profiler_is_a_warning(tmp_path, caplog):

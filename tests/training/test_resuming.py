@@ -66,14 +66,10 @@ def test_epochs_are_counted_by_the_steps_that_were_made_when_their_length_change
     assert resumed(stored, replicas, unroll_steps=11).epoch_offset == 3.2
 
 
-def test_epochs_add_up_over_several_changes():
-    once = resumed(PROGRESS, 1)
+def test_epochs_add_up_over_several_changes_and_steps_and_epochs_stay_inverse_to_each_other():
     states = (((np.zeros((2, 2)),) * 2,),) * 2
-    later = replace(once, step=20, states=states)
+    later = replace(resumed(PROGRESS, 1), step=20, states=states)
     assert resumed(later, 2).epoch_offset == 3.0
-
-
-def test_steps_and_epochs_are_inverse_to_each_other_after_a_change():
     progress, steps_per_epoch = Progress(12, offset_step=10, epoch_offset=2.0), 100 / 8
     assert progress.epochs_at(35, steps_per_epoch) == 4.0
     assert (progress.step_after(4.0, steps_per_epoch), progress.step_after(4.01, steps_per_epoch)) == (35, 36)

@@ -25,7 +25,7 @@ from elmo_tf.workdir import checkpoints, metrics_file
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks
 from tests.helpers import MICRO_CONFIG
-from tests.training import commands, local_cluster
+from tests.training import commands
 
 STEPS = 30
 ENDS_SECONDS = 60  # the others end within this time when one has died
@@ -65,12 +65,12 @@ def assert_losses_of_one_process(workdir, replicas: int, records, folder, steps:
 class Pair:
     """Two workers with the same command, each with a log in `folder`; killed at the end of the block."""
 
-    def __init__(self, records, folder, *options, steps=100_000, environments=None, **changes):
+    def __init__(self, records, folder, *options, steps=100_000, **changes):
         module = "tests.training.pretended_gpus" if "--gpus" in options else "elmo_tf.cli"
         self.workdir = folder / "workdir"
         self._logs = [folder / "log0", folder / "log1"]
         self.started = []
-        for index, environment in enumerate(environments or local_cluster.environments(2)):
+        for index, environment in enumerate(commands.environments(2)):
             command = [*commands.arguments(records, self.workdir, **EXACT | changes), "--steps", str(steps), *options]
             command += ["--heldout", str(records.path)]
             self.started.append(commands.start(command, self._logs[index], module=module, **environment))
@@ -103,30 +103,9 @@ class Pair:
         return [process.wait(timeout=timeout) for process in self.started]
 
 
-@pytest.fixture(scope="module")
-def together(records, tmp_path_factory):
-    """A workdir of two workers: the second was killed, both were started again, and the second was asked to stop."""
-    folder = tmp_path_factory.mktemp("together")
-    with Pair(records, folder) as pair:
-        pair.wait_for_steps(8)
-        pair.started[1].kill()
-        killed = pair.statuses(ENDS_SECONDS), pair.logs[0]
-    reached = int(checkpoints.latest(open_workdir(pair.workdir)).name[-8:])
-    with Pair(records, folder) as pair:
-        pair.wait_for_steps(max(reached + 10, STEPS))
-        pair.started[1].terminate()
-        stopped = pair.statuses(), pair.logs
-    return open_workdir(pair.workdir), reached, killed, stopped
-
-
-@pytest.mark.slow
-def test_two_workers_have_the_losses_of_one_process_with_the_whole_batch(together, records, tmp_path):
-    assert_losses_of_one_process(together[0].path, 2, records, tmp_path / "alone", STEPS)
-
-
 @pytest.mark.slow
 def test_a_worker_that_waits_for_another_to_start_can_be_stopped(records, tmp_path):
-    environment, log = local_cluster.environments(2)[1], tmp_path / "log"
+    environment, log = commands.environments(2)[1], tmp_path / "log"
     (tmp_path / "w").mkdir()
     process = commands.start(commands.arguments(records, tmp_path / "w"), log, **environment)
     try:
@@ -139,18 +118,26 @@ def test_a_worker_that_waits_for_another_to_start_can_be_stopped(records, tmp_pa
 
 
 @pytest.mark.slow
-def test_when_one_ends_the_other_says_so_and_started_again_both_resume_and_stop_together(together):
-    workdir, reached, (killed, log), (stopped, logs) = together
-    assert killed == [1, -9]
-    assert_another_ended(log, 0)
+def test_a_killed_worker_ends_both_and_they_resume_and_stop_with_the_losses_of_one_process(records, tmp_path):
+    with Pair(records, tmp_path) as pair:
+        pair.wait_for_steps(8)
+        pair.started[1].kill()
+        assert pair.statuses(ENDS_SECONDS) == [1, -9]
+        assert_another_ended(pair.logs[0], 0)
+    workdir = open_workdir(pair.workdir)
+    reached = int(checkpoints.latest(workdir).name[-8:])
+    with Pair(records, tmp_path) as pair:
+        pair.wait_for_steps(max(reached + 10, STEPS))
+        pair.started[1].terminate()
+        assert pair.statuses() == [130, 130]
+    logs = pair.logs
     assert f"training: step {reached} to" in logs[0]
     assert "tokens/s" not in logs[1] and "training: step" not in logs[1]  # only the chief logs
     assert "worker 1 of 2: waiting for the others" in logs[1]
-    assert stopped == [130, 130]
     last = commands.losses(workdir.path)[-1]["step"]
     assert checkpoints.latest(workdir).name == f"step-{last:08d}"
-    for log in logs:
-        assert f"stopped at step {last}, checkpoint saved" in log
+    assert [f"stopped at step {last}, checkpoint saved" in log for log in logs] == [True, True]
+    assert_losses_of_one_process(workdir.path, 2, records, tmp_path / "alone", STEPS)
 
 
 @pytest.mark.slow
@@ -202,7 +189,7 @@ def test_what_is_gathered_of_many_workers_has_their_order(tmp_path):
     (tmp_path / "gather.py").write_text(GATHER)
     logs = [tmp_path / f"log{index}" for index in range(12)]
     # As strings, 10 comes before 2.
-    settings = local_cluster.environments(len(logs))
+    settings = commands.environments(len(logs))
     started = [
         commands.start([], log, module="gather", PYTHONPATH=f"{commands.ROOT}:{tmp_path}", **environment)
         for log, environment in zip(logs, settings, strict=True)
@@ -253,30 +240,24 @@ def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
 
 
 JOIN = """
-import logging, os
+import logging
 logging.basicConfig(level=logging.INFO)
 from elmo_tf.training import workers
-workers._JOIN_SECONDS = int(os.environ["LIMIT"])
+workers._JOIN_SECONDS = 2
 workers.from_environment()
 """
 
 
-def joining(log, limit):
-    """Starts the first of two workers; returns it when it is joining the second, which is there but never joins."""
-    environment = local_cluster.environments(2)[0]
-    _, other = json.loads(environment["TF_CONFIG"])["cluster"]["worker"]
-    with workers._listening(int(other.rpartition(":")[2])), log.open("w") as file:
-        command = [sys.executable, "-c", JOIN]
-        environment |= {"PYTHONPATH": str(commands.ROOT), "LIMIT": str(limit)}
-        process = subprocess.Popen(command, env=os.environ | environment, stderr=file)
-        wait_for_line("joining the others", log, process)
-    return process
-
-
 @pytest.mark.slow
 def test_a_worker_does_not_wait_for_ever_for_one_that_ends_before_it_has_joined(tmp_path):
-    log = tmp_path / "log"
-    assert joining(log, 2).wait(timeout=ENDS_SECONDS) == 1
+    environment, log = commands.environments(2)[0], tmp_path / "log"
+    _, other = json.loads(environment["TF_CONFIG"])["cluster"]["worker"]
+    # The second is there when the two meet, but never joins.
+    with workers._listening(int(other.rpartition(":")[2])), log.open("w") as file:
+        environment |= {"PYTHONPATH": str(commands.ROOT)}
+        process = subprocess.Popen([sys.executable, "-c", JOIN], env=os.environ | environment, stderr=file)
+        wait_for_line("joining the others", log, process)
+    assert process.wait(timeout=ENDS_SECONDS) == 1
     assert "worker 0 of 2: joining the others; if that takes more than 2 s, this process ends" in log.read_text()
 
 
@@ -349,7 +330,7 @@ def test_a_chief_is_the_first_and_workers_come_after_it(cluster, task, index_and
 
 
 def test_workers_that_do_not_start_or_cannot_listen_are_named(monkeypatch, caplog):
-    environment = local_cluster.environments(2)[0]["TF_CONFIG"]
+    environment = commands.environments(2)[0]["TF_CONFIG"]
     first, second = json.loads(environment)["cluster"]["worker"]
     monkeypatch.setenv("TF_CONFIG", environment)
     monkeypatch.setattr(workers, "_MEET_SECONDS", 0)

@@ -94,15 +94,12 @@ def test_scores_of_minus_infinity_are_no_error():
     assert decode(scores[:, :1].astype(np.float32)).numpy().tolist() == [[4]]
 
 
-def test_a_batch_whose_longest_row_is_empty_decodes_to_nothing_and_has_likelihood_0():
+def test_an_empty_batch_is_no_error_and_scores_alone_need_no_call_of_the_layer():
     layer = crf()
     assert layer.decode(tf.zeros((2, 0, 3))).shape == (2, 0)
     assert layer.decode(tf.zeros((2, 0, 3)), tf.zeros((2, 0), tf.bool)).dtype == tf.int32
     np.testing.assert_array_equal(layer.log_likelihood(tf.zeros((2, 0, 3)), tf.zeros((2, 0), tf.int32)), [0, 0])
     assert layer.marginals(tf.zeros((2, 0, 3))).shape == (2, 0, 3)
-
-
-def test_scores_alone_need_no_call_of_the_layer():
     scores, labels = tf.zeros((1, 2, 3)), tf.zeros((1, 2), tf.int32)
     np.testing.assert_allclose(CRF(np.int64(3)).log_likelihood(scores, labels), [-2 * np.log(3)], rtol=1e-6)
     np.testing.assert_allclose(CRF(3).marginals(scores), np.full((1, 2, 3), 1 / 3), rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Scores of mentions and antecedents, against NumPy in float64 with every span and pair written out."""
+"""Which spans are kept; scores of mentions and antecedents, in NumPy float64 with every span and pair written out."""
 
 import gc
 import weakref
@@ -38,11 +38,15 @@ def span_vector(layer: MentionSpans, hidden: np.ndarray, vectors: np.ndarray, fi
     return np.concatenate([hidden[first], hidden[last], np.asarray(layer.widths, np.float64)[last - first], head])
 
 
-@pytest.fixture(scope="module")
-def mentions():
-    layer = MentionSpans(WIDTH, 0.8, FEATURES, UNITS)
+def mention_layer(**options) -> MentionSpans:
+    layer = MentionSpans(WIDTH, 0.8, FEATURES, UNITS, **options)
     layer.build({name: array.shape for name, array in INPUTS.items()})
     return checks.randomize(layer)
+
+
+@pytest.fixture(scope="module")
+def mentions():
+    return mention_layer()
 
 
 def outputs_of(layer: MentionSpans, **options) -> dict[str, np.ndarray]:
@@ -75,8 +79,7 @@ def test_spans_have_the_vectors_and_scores_of_the_definition_and_the_best_are_ke
 
 def test_a_spans_vector_has_the_width_with_which_it_was_scored(mentions):
     """Dropout of widths is drawn once: a kept span's vector has what its score was computed from."""
-    layer = MentionSpans(WIDTH, 0.8, FEATURES, UNITS, dropout_rate=0.5)
-    layer.build({name: array.shape for name, array in INPUTS.items()})
+    layer = mention_layer(dropout_rate=0.5)
     layer.widths.assign(tf.ones_like(layer.widths))
     parts = [outputs_of(layer, training=True)["vectors"][:, 2 * HIDDEN : -DIM] for _ in range(3)]
     assert {0.0, 2.0} == {float(number) for part in parts for number in np.unique(part)}
@@ -92,6 +95,15 @@ PAIR_INPUTS = {
     "genres": np.array([2, 2, 0], np.int32),
     "speakers": np.array([[b"a", b"b", b""], [b"a", b"a", b""], [b"", b"", b"b"]], object),
 }
+
+
+PAIRS = {name: tf.constant(array) for name, array in PAIR_INPUTS.items()}
+
+
+def pair_layer(**options) -> AntecedentScores:
+    layer = AntecedentScores(4, FEATURES, UNITS, num_genres=2, **options)
+    layer.build({name: array.shape for name, array in PAIR_INPUTS.items()})
+    return checks.randomize(layer)
 
 
 def antecedent_scores(layer: AntecedentScores) -> np.ndarray:
@@ -119,22 +131,19 @@ def antecedent_scores(layer: AntecedentScores) -> np.ndarray:
 @pytest.mark.parametrize("block", [2, 16])
 def test_pairs_have_the_scores_of_the_definition_and_documents_have_no_common_pair(monkeypatch, block):
     monkeypatch.setattr(antecedents, "_BLOCK", block)
-    layer = AntecedentScores(4, FEATURES, UNITS, num_genres=2)
-    layer.build({name: array.shape for name, array in PAIR_INPUTS.items()})
-    checks.randomize(layer)
-    scores = layer({name: tf.constant(array) for name, array in PAIR_INPUTS.items()})
+    layer = pair_layer()
+    scores = layer(PAIRS)
     expected = antecedent_scores(layer)
     np.testing.assert_array_equal(scores == np.float32(NO_ANTECEDENT), expected == NO_ANTECEDENT)
     np.testing.assert_allclose(scores, expected, rtol=checks.rounding(1), atol=CLOSE["atol"])
+    alone = layer({name: tensor[:1] for name, tensor in PAIRS.items()})
+    np.testing.assert_array_equal(alone, np.array([[0, NO_ANTECEDENT]], np.float32))
 
 
 def test_the_gradient_has_the_dropout_with_which_pairs_were_scored(monkeypatch):
     """A block is computed twice. The sum of the scores is linear in the last layer: the product with its gradient."""
     monkeypatch.setattr(antecedents, "_BLOCK", 2)
-    layer = AntecedentScores(4, FEATURES, UNITS, num_genres=2, dropout_rate=0.5)
-    layer.build({name: array.shape for name, array in PAIR_INPUTS.items()})
-    checks.randomize(layer)
-    inputs = {name: tf.constant(array) for name, array in (PAIR_INPUTS | {"scores": np.zeros(SPANS, "f")}).items()}
+    layer, inputs = pair_layer(dropout_rate=0.5), PAIRS | {"scores": tf.zeros(SPANS)}
     ends = layer._score_weights[-2:]
     sums = []
     for _ in range(2):
@@ -150,8 +159,7 @@ def test_the_gradient_has_the_dropout_with_which_pairs_were_scored(monkeypatch):
 
 def test_a_trained_layer_leaves_nothing_behind():
     def train() -> weakref.ref:
-        layer = AntecedentScores(4, FEATURES, UNITS, num_genres=2, dropout_rate=0.5)
-        layer.build({name: array.shape for name, array in PAIR_INPUTS.items()})
+        layer = pair_layer(dropout_rate=0.5)
 
         @tf.function
         def step(inputs):
@@ -159,7 +167,7 @@ def test_a_trained_layer_leaves_nothing_behind():
                 loss = tf.reduce_sum(layer(inputs, training=True))
             return tape.gradient(loss, layer.trainable_variables)
 
-        step({name: tf.constant(array) for name, array in PAIR_INPUTS.items()})
+        step(PAIRS)
         return weakref.ref(layer)
 
     train()
@@ -169,24 +177,14 @@ def test_a_trained_layer_leaves_nothing_behind():
     assert layer() is None
 
 
-def test_one_span_has_no_antecedent():
-    layer = AntecedentScores(4, FEATURES, UNITS)
-    inputs = {name: tf.constant(array[:1]) for name, array in PAIR_INPUTS.items()}
-    np.testing.assert_array_equal(layer(inputs), np.array([[0, NO_ANTECEDENT]], np.float32))
-
-
 def test_with_half_precision_all_numbers_stay_finite(mentions, dtype_policy):
     dtype_policy("mixed_float16")
-    layer = MentionSpans(WIDTH, 0.8, FEATURES, UNITS)
-    layer.build({name: array.shape for name, array in INPUTS.items()})
-    layer.set_weights(mentions.get_weights())
-    expected, rounded = outputs_of(mentions), outputs_of(layer)
+    expected, rounded = outputs_of(mentions), outputs_of(mention_layer())
     assert rounded["spans"].tolist() == expected["spans"].tolist()
     np.testing.assert_allclose(rounded["vectors"], expected["vectors"], rtol=0, atol=0.02)
     pairs = AntecedentScores(4, FEATURES, UNITS, num_genres=2)
-    inputs = {name: tf.constant(array) for name, array in PAIR_INPUTS.items()}
     with tf.GradientTape() as tape:
-        scores = pairs(inputs)
+        scores = pairs(PAIRS)
         loss = tf.reduce_logsumexp(tf.where(scores > NO_ANTECEDENT, scores, NO_ANTECEDENT))
     assert np.isfinite(scores).all() and scores.numpy().min() == np.float32(NO_ANTECEDENT)
     assert all(np.isfinite(gradient).all() for gradient in tape.gradient(loss, pairs.trainable_variables))
@@ -223,3 +221,44 @@ def test_blocks_have_the_values_and_gradients_of_the_whole(in_graph):
     np.testing.assert_allclose(outputs, expected, **checks.FEW)
     checks.assert_all_close(gradients, others, rtol=0, atol=checks.rounding(7, 8))
     assert len(seen) == 2  # traced once forward and once backward
+
+
+def crosses(span: tuple[int, int], other: tuple[int, int]) -> bool:
+    (first, last), (begin, end) = sorted([span, other])
+    return first < begin <= last < end
+
+
+def kept_spans(scores: np.ndarray, most: int) -> list[tuple[int, int]]:
+    spans = [(first, first + width) for first, width in zip(*np.where(scores > -np.inf), strict=True)]
+    kept: list[tuple[int, int]] = []
+    for span in sorted(spans, key=lambda pair: -scores[pair[0], pair[1] - pair[0]]):
+        if len(kept) < most and not any(crosses(span, other) for other in kept):
+            kept.append(span)
+    return sorted(kept)
+
+
+def scores_of(random: np.random.Generator, words: int, max_width: int) -> np.ndarray:
+    scores = random.permutation(words * max_width).reshape(words, max_width) / 10 - 1
+    # A sentence ends every seven words.
+    ends = (np.arange(words) // 7 + 1) * 7
+    there = np.arange(words)[:, None] + np.arange(max_width) < np.minimum(ends, words)[:, None]
+    return np.where(there, scores, -np.inf)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_that_do_not_cross_are_kept(seed):
+    random = np.random.default_rng(seed)
+    sizes = random.integers(1, 40, 3)
+    scores = [scores_of(random, size, 4) for size in sizes]
+    kept = best_spans(np.concatenate(scores), np.repeat([0, 1, 4], sizes), 0.7)
+    wanted, before = [], 0
+    for part, size in zip(scores, sizes, strict=True):
+        wanted += [(before + a, before + b) for a, b in kept_spans(part, max(1, int(0.7 * size)))]
+        before += size
+    assert [(index // 4, index // 4 + index % 4) for index in kept.tolist()] == wanted
+    assert kept.dtype == np.int32
+
+
+def test_a_document_with_fewer_spans_than_may_be_kept_keeps_all():
+    assert best_spans(np.array([[1.0, -np.inf]]), np.array([0]), 5.0).tolist() == [0]
+    assert best_spans(np.zeros((0, 2)), np.zeros(0, int), 0.4).tolist() == []
