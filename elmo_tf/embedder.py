@@ -56,15 +56,25 @@ class Embedder:
         num_threads: int | None = None,
         engine: engines.Name | None = None,
     ):
-        self.source, self.engine = source, engines.initial_engine(source, engine, num_threads)
-        self._batch_tokens, self._arguments = batch_tokens, (source, batch_tokens, num_threads, engine)
+        self.__setstate__((source, batch_tokens, num_threads, engine))
+        _ = self._engine  # reads the model
+
+    def __getstate__(self) -> tuple:
+        # Another process reads the model again: its weights would take longer to send than to read.
+        return self._arguments
+
+    def __setstate__(self, arguments: tuple) -> None:
+        # Does not read the model: if that failed while unpickling, `multiprocessing.Pool` would wait for ever.
+        self._arguments = arguments
+        self.source, self._batch_tokens, num_threads, engine = arguments
+        self.engine = engines.initial_engine(self.source, engine, num_threads)
         self._may_switch_engine = engine is None and self.engine == "numpy"
         self._lock = threading.Lock()  # several threads may change the engine
-        self._engine = engines.make(source, self.engine, num_threads)
 
-    def __reduce__(self) -> tuple:
-        # Another process reads the model again: its weights would take longer to send than to read.
-        return type(self), self._arguments
+    @functools.cached_property
+    def _engine(self) -> engines.Engine:
+        source, _, num_threads, _ = self._arguments
+        return engines.make(source, self.engine, num_threads)
 
     def __repr__(self) -> str:
         return f"Embedder({self.source.name!r}: {self.source.num_layers} layers of {self.source.dim})"

@@ -180,6 +180,12 @@ class ELMo(Tracked, keras.layers.Layer):
         """Undoes `remember`. Needed before `model.export`: its graph could not look up the sentences."""
         self.cached_layers = None
 
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        if save_type == "savedmodel" and self.cached_layers is not None:
+            problem = "it remembers sentences, which an exported graph cannot look up; call its `forget()` first"
+            raise InputError(f"the layer {self.name}", problem)
+        return super()._trackable_children(save_type, **kwargs)
+
     def char_ids(self, inputs: tf.Tensor) -> tf.Tensor:
         """Returns the character ids of `inputs`, int32 `(batch, time, max_chars_per_token)`.
 
@@ -239,9 +245,9 @@ class ELMo(Tracked, keras.layers.Layer):
     def _frozen_layers_of(self, inputs):
         if inputs.dtype != tf.string or self.tokenizer is not None:
             return self._layers_of(inputs)
+        self._check(inputs)
         if self.cached_layers is not None:
             return self.cached_layers(inputs)
-        self._check(inputs)
         # Repeated sentences of a batch, such as the paragraph of several questions, are computed once.
         sentences, numbers = distinct_sentences(inputs)
         return tf.gather(self._layers_of(sentences), numbers)

@@ -44,7 +44,8 @@ class TensorFlowEngine:
             operations.check_bfloat16()
         self._source, self._bilm = source, source.network()
         scalar_parameters, gamma = source.mix()
-        self._embed = _graph(self._bilm, build_mix(source.num_layers, scalar_parameters.tolist(), gamma))
+        mix = build_mix(source.num_layers, scalar_parameters.tolist(), gamma)
+        self._embed = _prepared_once(_graph(self._bilm, mix))
         self._lock = threading.Lock()  # several threads may ask for the first score
 
     def vectors(self, sentences: Sequence[Words], mixed: bool) -> list[np.ndarray]:
@@ -80,7 +81,7 @@ class TensorFlowEngine:
             char_ids = in_graph.encode_tokens(tokens, lengths, max_chars)
             return log_probs.token_log_probs(bilm, softmax, char_ids, token_ids)
 
-        return weights, of_tokens
+        return weights, _prepared_once(of_tokens)
 
     @property
     def _scoring(self) -> tuple[Softmax, Any]:
@@ -98,6 +99,19 @@ def _graph(bilm: PackedBiLM, mix: ScalarMix) -> _Embed:
         return {"layers": layers, "elmo": mix(layers)}
 
     return embed
+
+
+def _prepared_once(graph: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a graph whose first call finishes before other threads' calls: TensorFlow would prepare it in each."""
+    lock, is_prepared = threading.Lock(), threading.Event()
+
+    def call(*arguments: Any) -> Any:
+        with contextlib.nullcontext() if is_prepared.is_set() else lock:
+            outputs = graph(*arguments)
+            is_prepared.set()
+            return outputs
+
+    return call
 
 
 def _padded(sentences: Sequence[Words]) -> np.ndarray:

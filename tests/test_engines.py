@@ -1,14 +1,17 @@
 """What computes vectors and probabilities: NumPy and TensorFlow agree, and each model gets the one that suits it."""
 
 import itertools
+import os
 import pickle
+import threading
+import time
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf import embedder, engines, sources, tensorflow_engine
+from elmo_tf import embedder, engines, extras, sources, tensorflow_engine
 from elmo_tf.errors import InputError
 from tests import checks
 from tests.helpers import run_python, slow
@@ -114,6 +117,32 @@ def test_a_pickled_model_is_read_again():
     copy = pickle.loads(content)
     assert (copy.source, copy.engine, copy._may_switch_engine) == (model.source, "numpy", False)
     np.testing.assert_array_equal(copy.encode(["a bank"])[0].vectors, model.encode(["a bank"])[0].vectors)
+
+
+def test_a_pickle_can_be_opened_where_tensorflow_cannot_compute(monkeypatch):
+    content = pickle.dumps(elmo_tf.load("english", engine="tensorflow"))
+    monkeypatch.setattr(extras, "_started_in", [os.getpid() + 1])  # as in a forked process
+    copy = pickle.loads(content)
+    with pytest.raises(InputError, match=r"^multiprocessing: TensorFlow was used before this process was forked"):
+        copy.encode(["a bank"])
+
+
+def test_the_first_call_of_a_graph_finishes_before_those_of_other_threads():
+    calls = []
+
+    def graph(number):
+        calls.append(f"begin {number}")
+        time.sleep(0.1 if number == 0 else 0)
+        calls.append(f"end {number}")
+
+    prepared = tensorflow_engine._prepared_once(graph)
+    threads = [threading.Thread(target=prepared, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert calls[:2] == ["begin 0", "end 0"]
+    assert len(calls) == 6
 
 
 # As spaCy's `nlp.pipe(n_process=2)` and `multiprocessing.Pool` do, after the model was used in the parent.

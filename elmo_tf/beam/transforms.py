@@ -199,11 +199,12 @@ class WriteRecords(beam.PTransform):
 
 @beam.typehints.no_annotations
 def _to_bytes(words: Iterable[str | bytes]) -> list[bytes]:
-    if isinstance(words, str | bytes):
+    if isinstance(words, str | bytes) or not isinstance(words, Iterable):
         raise InputError("sentences", "lists of tokens", repr(words))
     tokens = [to_bytes(word, "sentences") for word in words]
     if b" ".join(tokens).split() != tokens:
-        raise InputError("sentences", "tokens that are not empty and have no white space", repr(tokens))
+        shown = repr([token.decode(errors="replace") for token in tokens])
+        raise InputError("sentences", "tokens that are not empty and have no white space", shown)
     return tokens
 
 

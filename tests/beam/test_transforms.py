@@ -90,8 +90,9 @@ def test_what_cannot_be_used_is_refused_where_it_enters(tmp_path):
         ReadSentences("x", tokenizer="words")
     for sentence, message in (
         ("a b", "lists of tokens, found 'a b'"),
-        (["", "a"], "tokens that are not empty and have no white space, found "),
-        (["a b"], "tokens that are not empty and have no white space, found "),
+        (None, "lists of tokens, found None"),
+        (["", "a"], r"tokens that are not empty and have no white space, found \['', 'a'\]"),
+        ([b"a b"], r"tokens that are not empty and have no white space, found \['a b'\]"),
     ):
         with pytest.raises(InputError, match=f"^sentences: expected {message}"):
             transforms._to_bytes(sentence)

@@ -3,6 +3,7 @@
 import errno
 import os
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -87,6 +88,13 @@ SPLIT = "expected lists of tokens; split a sentence first, found b?'a b'"
 def test_only_a_frozen_bilm_without_boundaries_can_remember_and_only_lists_of_tokens(options, sentences, message):
     with pytest.raises(InputError, match=f"^sentences: {message}"):
         ELMo(MICRO, **options).remember(sentences)
+
+
+def test_a_model_whose_layer_remembers_is_not_exported(layer, tmp_path):
+    layer.remember(SENTENCES)
+    tokens = keras.Input((None,), dtype="string")
+    with pytest.raises(InputError, match=r"^the layer elmo\w*: it remembers sentences, .* call its `forget\(\)` first"):
+        keras.Model(tokens, layer(tokens)).export(tmp_path, verbose=False)
 
 
 def test_a_graph_computes_what_the_layer_forgot(layer):

@@ -1,6 +1,7 @@
 """The model handler for RunInference in Beam pipelines, a user's own and `elmo-tf embed`."""
 
 import contextlib
+import inspect
 import os
 import pathlib
 import shutil
@@ -53,7 +54,8 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         kwargs: of Beam's `ModelHandler`, such as `min_batch_size` and `max_batch_size`.
 
     Raises:
-        InputError: for an unknown `layers`, `pool` or `precision`; on workers, for an unusable model or element.
+        InputError: for a value that cannot be used; on workers, for an unusable model or element.
+        TypeError: for an unknown argument.
     """
 
     def __init__(
@@ -68,8 +70,12 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         large_model: bool = False,
         **kwargs: Any,
     ):
+        if unknown := kwargs.keys() - inspect.signature(ModelHandler.__init__).parameters - {"env_vars"}:
+            raise TypeError(f"{type(self).__name__} has no argument {min(unknown)!r}")  # Beam would ignore it
         super().__init__(large_model=large_model, **kwargs)
         embedder.check_layers(layers)
+        require("batch_tokens", batch_tokens >= 1, "at least 1", batch_tokens)
+        require("num_threads", num_threads is None or num_threads >= 1, "None or at least 1", num_threads)
         require("pool", pool in (None, *embedder.POOLS), f"None or one of {', '.join(embedder.POOLS)}", repr(pool))
         precisions = sources.PRECISIONS
         require("precision", precision in precisions, f"one of {', '.join(precisions)}", repr(precision))

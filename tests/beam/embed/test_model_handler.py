@@ -45,6 +45,15 @@ def test_sentences_and_tokens_give_what_the_model_gives_them_alone_though_proces
         assert_that(pipeline | beam.Create(TEXTS, reshuffle=False) | RunInference(handler), check)
 
 
+def test_arguments_are_checked_at_once_and_unknown_ones_are_not_ignored_as_beam_would():
+    for name in ("batch_tokens", "num_threads"):
+        with pytest.raises(InputError, match=f"^{name}: expected .*at least 1, found 0$"):
+            ElmoModelHandler("english", **{name: 0})
+    with pytest.raises(TypeError, match=r"^ElmoModelHandler has no argument 'layer'$"):
+        ElmoModelHandler("english", layer="top", max_batch_size=2)
+    ElmoModelHandler("english", max_batch_duration_secs=1, env_vars={"A": "b"})
+
+
 def test_the_newest_version_is_fetched_from_a_store(savedmodel, store):
     address = "memory://models/mine"
     model = files(savedmodel.path)
