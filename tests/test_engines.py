@@ -214,7 +214,7 @@ print(status, [name for name in ("tensorflow", "keras") if name in sys.modules])
 """
 
 
-@pytest.mark.parametrize(("tokens", "imported"), [(6, "[]"), slow(5, "['tensorflow', 'keras']")])
+@pytest.mark.parametrize(("tokens", "imported"), [(6, "[]"), slow(4, "['tensorflow', 'keras']")])
 def test_commands_import_tensorflow_only_for_a_large_text(tokens, imported, tmp_path):
     (tmp_path / "text").write_text("The bank lends\nmoney again .\n")
     done = run_python("-c", COMMANDS, tokens, tmp_path / "text", tmp_path / "words.tsv")

@@ -136,7 +136,7 @@ def test_pairs_have_the_scores_of_the_definition_and_documents_have_no_common_pa
     expected = antecedent_scores(layer)
     np.testing.assert_array_equal(scores == np.float32(NO_ANTECEDENT), expected == NO_ANTECEDENT)
     np.testing.assert_allclose(scores, expected, rtol=checks.rounding(1), atol=CLOSE["atol"])
-    alone = layer({name: tensor[:1] for name, tensor in PAIRS.items()})
+    alone = AntecedentScores(4, FEATURES, UNITS)({name: tensor[:1] for name, tensor in PAIRS.items()})
     np.testing.assert_array_equal(alone, np.array([[0, NO_ANTECEDENT]], np.float32))
 
 
