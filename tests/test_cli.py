@@ -123,7 +123,7 @@ WRONG = [
         r"(NAME|smal): no model of this name; did you mean small\? \(expected one of",
     ),
     ("verify --model englis", rf"(--model|englis): {NAMED}; did you mean english\? \(expected a folder"),
-    ("verify --model no_graph", rf"\S*no_graph\S*: {NAMED} .* \(expected a folder with saved_model.pb"),
+    ("verify --model no_graph", rf"\S*no_graph\S*: {NAMED} \(expected a folder with saved_model.pb"),
     ("import w --workdir new/w", "w: a folder; give its files by --options and --weights$"),
     ("import small", "NAME: requires --output, --workdir or both; found: none of them$"),
     ("import small --vocab a --workdir new/w", "NAME: requires --output, .*; found: --vocab, --workdir$"),
