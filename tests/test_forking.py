@@ -14,9 +14,13 @@ import multiprocessing, sys
 import elmo_tf
 
 model = elmo_tf.load(sys.argv[1])
+
+def embed(texts):
+    model.encode(texts)
+
 with multiprocessing.get_context("fork").Pool(1) as pool:
     try:
-        pool.apply_async(model.encode, [["a bank"]]).get(500)
+        pool.apply_async(embed, [["a bank"]]).get(500)
     except elmo_tf.InputError as error:
         print(error)
 """

@@ -1,6 +1,7 @@
 """One word for one thing on the command line: options, and the flags that errors name."""
 
 import json
+import os
 import pickle
 import shutil
 
@@ -10,7 +11,6 @@ import elmo_tf
 from elmo_tf import cli
 from elmo_tf.errors import InputError
 from elmo_tf.training import finetuning
-from tests.helpers import run_python
 
 
 @pytest.mark.parametrize(
@@ -37,13 +37,22 @@ def test_a_value_with_spaces_may_begin_like_an_option(capsys):
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-def test_score_reads_standard_input_prints_each_sentence_and_says_the_tokenizer(workdir, tmp_path):
+def test_score_reads_standard_input_prints_each_sentence_and_says_the_tokenizer(workdir, tmp_path, capsys, caplog):
     path = shutil.copytree(workdir.path, tmp_path / "penn")
     config = path / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"tokenizer": "penn"}))
-    done = run_python("-m", "elmo_tf.cli", "score", "--model", path, "--input", "-", input="the cat sat.\n")
-    line = json.loads(done.stdout)
-    assert "sentences are split by the tokenizer penn" in done.stderr.splitlines()
+    stdin, (read_end, write_end) = os.dup(0), os.pipe()
+    os.write(write_end, b"the cat sat.\n")
+    os.close(write_end)
+    os.dup2(read_end, 0)
+    try:
+        assert cli.main(["score", "--model", str(path), "--input", "-"]) == 0
+    finally:
+        os.dup2(stdin, 0)
+        os.close(stdin)
+        os.close(read_end)
+    line = json.loads(capsys.readouterr().out)
+    assert "sentences are split by the tokenizer penn" in caplog.messages
     assert (line["sentence"], line["num_tokens"]) == ("the cat sat.", 4)
 
 
