@@ -25,7 +25,7 @@ import tensorflow as tf
 
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.published import weights as published_weights
-from elmo_tf.published.arrays import Names, Source
+from elmo_tf.published.arrays import Names, StoredArrays
 from elmo_tf.published.options import parse_options
 from elmo_tf.records.windows import Window
 from elmo_tf.training.step import Trainer
@@ -50,7 +50,7 @@ class Trace:
     def __getitem__(self, name: str) -> np.ndarray:
         return self._arrays[name]
 
-    def variables(self, kind: str) -> Source:
+    def variables(self, kind: str) -> StoredArrays:
         """The arrays `kind/NAME:0` by their names."""
         prefix = f"{kind}/"
         found = {
@@ -59,7 +59,7 @@ class Trace:
             if name.startswith(prefix)
         }
         shapes = {name: array.shape for name, array in found.items()}
-        return Source(f"{self.path}, {kind}", shapes, found.__getitem__)
+        return StoredArrays(f"{self.path}, {kind}", shapes, found.__getitem__)
 
     def window(self, step: int) -> Window:
         """The inputs of a step, character ids one more than bilm-tf's."""
@@ -105,7 +105,7 @@ def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
     }
 
 
-def _expected(source: Source, names: list[tuple[keras.Variable, Names]]) -> list[tf.Variable]:
+def _expected(source: StoredArrays, names: list[tuple[keras.Variable, Names]]) -> list[tf.Variable]:
     """Returns the arrays of `source` in the network's order and shapes, checked as weights are."""
     values = [tf.Variable(tf.zeros(variable.shape)) for variable, _ in names]
     by_name = {name.checkpoint: value for (_, name), value in zip(names, values, strict=True)}

@@ -1,7 +1,6 @@
 """Vectors of sentences: what programs, Beam's workers, the probes and the command line use."""
 
 import dataclasses
-import functools
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from elmo_tf import engines, scoring, sources
+from elmo_tf import engines, extras, scoring, sources
 from elmo_tf.engines import Words
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import reporter
@@ -46,7 +45,8 @@ class Embedder:
         engine: what computes now, `"numpy"` or `"tensorflow"`.
 
     Raises:
-        InputError: if a file is damaged, or the engine cannot compute the source.
+        InputError: if a file is damaged, or the engine or this CPU does not have the source's precision.
+        ModuleNotFoundError: if TensorFlow or tensorflow-text is needed and not installed.
     """
 
     def __init__(
@@ -57,7 +57,9 @@ class Embedder:
         engine: engines.Name | None = None,
     ):
         self.__setstate__((source, batch_tokens, num_threads, engine))
-        _ = self._engine  # reads the model
+        if source.tokenizer == "unicode":
+            extras.check_installed("tensorflow_text")
+        self._engine_for([])  # reads the model
 
     def __getstate__(self) -> tuple:
         # Another process reads the model again: its weights would take longer to send than to read.
@@ -66,15 +68,12 @@ class Embedder:
     def __setstate__(self, arguments: tuple) -> None:
         # Does not read the model: if that failed while unpickling, `multiprocessing.Pool` would wait for ever.
         self._arguments = arguments
-        self.source, self._batch_tokens, num_threads, engine = arguments
-        self.engine = engines.initial_engine(self.source, engine, num_threads)
+        self.source, self._batch_tokens, self._num_threads, engine = arguments
+        self.engine = engines.initial_engine(self.source, engine, self._num_threads)
         self._may_switch_engine = engine is None and self.engine == "numpy"
-        self._lock = threading.Lock()  # several threads may change the engine
-
-    @functools.cached_property
-    def _engine(self) -> engines.Engine:
-        source, _, num_threads, _ = self._arguments
-        return engines.make(source, self.engine, num_threads)
+        self._lock = threading.RLock()  # of the engines, which several threads may ask for
+        self._engine: engines.Engine | None = None
+        self._numpy: engines.NumpyEngine | None = None
 
     def __repr__(self) -> str:
         return f"Embedder({self.source.name!r}: {self.source.num_layers} layers of {self.source.dim})"
@@ -176,14 +175,17 @@ class Embedder:
         fields, max_positions = (1, 8 * self._batch_tokens) if context == "passage" else (2, self._batch_tokens)
         groups = [list(group) for _, group in itertools.groupby(sentences, lambda sentence: sentence[:fields])]
         words: dict[int, list[Surprisal]] = {}
+        numpy_engine = self._numpy_engine()
         for batch in batches([sum(len(sentence.tokens) + 1 for sentence in group) for group in groups], max_positions):
-            words |= zip(batch, scoring.surprisal(self._numpy, [groups[index] for index in batch]), strict=True)
+            words |= zip(batch, scoring.surprisal(numpy_engine, [groups[index] for index in batch]), strict=True)
         return [word for index in range(len(groups)) for word in words[index]]
 
-    @functools.cached_property
-    def _numpy(self) -> engines.NumpyEngine:
-        engine = self._engine
-        return engine if isinstance(engine, engines.NumpyEngine) else engines.NumpyEngine(self.source)
+    def _numpy_engine(self) -> engines.NumpyEngine:
+        with self._lock:
+            if self._numpy is None:
+                engine = self._engine_for([])
+                self._numpy = engine if isinstance(engine, engines.NumpyEngine) else engines.NumpyEngine(self.source)
+            return self._numpy
 
     def fill(self, text: Text, top: int = 10, word: str | None = None) -> list[Filled]:
         """Returns the words of the vocabulary that fit best at one position of a sentence, the likeliest first.
@@ -202,11 +204,13 @@ class Embedder:
         if not isinstance(top, int | np.integer) or top < 1:
             raise InputError("top", "a whole number, at least 1", repr(top))
         tokens, position = scoring.masked(text, word, self.source.tokenizer)
-        return list(scoring.fill(self._numpy, tokens, position, top))
+        return list(scoring.fill(self._numpy_engine(), tokens, position, top))
 
     def _engine_for(self, sentences: Sequence[Words]) -> engines.Engine:
         """Returns what computes these sentences: TensorFlow from the first call on that is large enough for it."""
         with self._lock:
+            if self._engine is None:
+                self._engine = engines.make(self.source, self.engine, self._num_threads)
             is_large = sum(map(len, sentences)) > engines.TENSORFLOW_TOKENS
             if is_large and self._may_switch_engine and engines.tensorflow_is_installed():
                 self._engine = engines.make(self.source, "tensorflow")
@@ -269,9 +273,9 @@ def load(
             than 50,000 tokens, and TensorFlow from then on; TensorFlow for SavedModels and workdirs, which it reads.
 
     Raises:
-        InputError: if it is none of these, a file is damaged, a published model cannot be fetched, or the model or
-            this CPU does not have the precision or the engine.
-        ModuleNotFoundError: if TensorFlow is needed and not installed.
+        InputError: if it is none of these, a file is damaged, a published model cannot be fetched, or the engine or
+            this CPU does not have the precision.
+        ModuleNotFoundError: if TensorFlow or tensorflow-text is needed and not installed.
 
     Examples:
 

@@ -45,7 +45,7 @@ def explain_missing_extra() -> Iterator[None]:
 
 
 def check_installed(module: str) -> None:
-    """Checks, without importing it, that a module is installed; raises as `explain_missing_extra` if it is not."""
+    """Checks, without importing it, that a module is installed; if not, raises as `explain_missing_extra` does."""
     with explain_missing_extra():
         if importlib.util.find_spec(module) is None:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)

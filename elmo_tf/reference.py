@@ -251,7 +251,8 @@ def pack(readings: Sequence[Sequence[Sequence[int]]]) -> tuple[np.ndarray, list[
 
 def scalar_mix(layers: np.ndarray, scalar_parameters: np.ndarray, gamma: float) -> np.ndarray:
     """Returns ELMo_k = gamma * sum_j s_j h_kj, s being a softmax (equation 1), of `(num_layers + 1, ...)`."""
-    s = np.exp(scalar_parameters) / np.exp(scalar_parameters).sum()
+    s = np.exp(scalar_parameters - np.max(scalar_parameters))
+    s /= s.sum()
     return gamma * np.tensordot(s.astype(layers.dtype), layers, 1)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from elmo_tf import config as config_lib
+from elmo_tf import extras
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.published import arrays, models
@@ -127,12 +128,14 @@ class SavedModel(Source):
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def weights(self) -> dict[str, np.ndarray]:
+        extras.check_not_forked()
         from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
 
         checksums.check(self.path, thorough=True)
         return stored_weights.read_weights(self.path, self.config)
 
     def mix(self) -> tuple[np.ndarray, float]:
+        extras.check_not_forked()
         from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
 
         return stored_weights.read_mix(self.path, self.num_layers)
@@ -143,6 +146,7 @@ class SavedModel(Source):
         file = self.path / contract.VOCABULARY_FILE
         if not file.exists():
             return super().softmax()
+        extras.check_not_forked()
         vocabulary = vocabulary_lib.from_bytes(file.read_bytes(), str(file))
         return stored_weights.read_softmax(self.path, self.config, vocabulary)
 
@@ -160,10 +164,14 @@ class Workdir(Source):
 
     def weights(self) -> dict[str, np.ndarray]:
         from elmo_tf.model.variables import relative_names  # noqa: PLC0415 - see the top
-        from elmo_tf.workdir import checkpoints  # noqa: PLC0415
 
-        bilm, _ = checkpoints.restore(open_workdir(self.name), with_softmax=False)
-        return {name: variable.numpy() for name, variable in relative_names(bilm).items()}
+        return {name: variable.numpy() for name, variable in relative_names(self.trainable_network()).items()}
+
+    def trainable_network(self) -> "BiLM":
+        extras.check_not_forked()
+        from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - see the top
+
+        return checkpoints.restore(open_workdir(self.name), with_softmax=False)[0]
 
     def softmax(self) -> Softmax:
         from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - see the top
@@ -171,6 +179,7 @@ class Workdir(Source):
         workdir = open_workdir(self.name)
         if workdir.vocabulary is None:
             return super().softmax()
+        extras.check_not_forked()
         softmax = checkpoints.restore(workdir)[0].softmax
         return Softmax(softmax.kernel.numpy(), softmax.bias.numpy(), workdir.vocabulary)
 

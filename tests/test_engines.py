@@ -1,9 +1,9 @@
 """What computes vectors and probabilities: NumPy and TensorFlow agree, and each model gets the one that suits it."""
 
+import concurrent.futures
 import itertools
 import os
 import pickle
-import threading
 import time
 
 import numpy as np
@@ -11,8 +11,9 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf import embedder, engines, extras, sources, tensorflow_engine
+from elmo_tf import embedder, engines, extras, reference, sources, tensorflow_engine
 from elmo_tf.errors import InputError
+from elmo_tf.text import in_graph
 from tests import checks
 from tests.helpers import run_python, slow
 
@@ -121,28 +122,48 @@ def test_a_pickled_model_is_read_again():
 
 def test_a_pickle_can_be_opened_where_tensorflow_cannot_compute(monkeypatch):
     content = pickle.dumps(elmo_tf.load("english", engine="tensorflow"))
+    monkeypatch.setattr(engines, "make", engines.make.__wrapped__)  # not the one of another test
     monkeypatch.setattr(extras, "_started_in", [os.getpid() + 1])  # as in a forked process
     copy = pickle.loads(content)
     with pytest.raises(InputError, match=r"^multiprocessing: TensorFlow was used before this process was forked"):
         copy.encode(["a bank"])
 
 
-def test_the_first_call_of_a_graph_finishes_before_those_of_other_threads():
-    calls = []
+def test_a_process_forked_after_tensorflow_read_a_source_does_not_wait_for_ever(savedmodel, workdir, monkeypatch):
+    monkeypatch.setattr(extras, "_started_in", [os.getpid() + 1])  # as in a forked process
+    exported, trained = sources.find(savedmodel.path), sources.find(workdir)
+    for read in (exported.weights, exported.mix, trained.weights, trained.softmax):
+        with pytest.raises(InputError, match=r"^multiprocessing: TensorFlow was used before this process was"):
+            read()
 
-    def graph(number):
-        calls.append(f"begin {number}")
-        time.sleep(0.1 if number == 0 else 0)
-        calls.append(f"end {number}")
 
-    prepared = tensorflow_engine._prepared_once(graph)
-    threads = [threading.Thread(target=prepared, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert calls[:2] == ["begin 0", "end 0"]
-    assert len(calls) == 6
+def test_the_first_call_of_a_graph_finishes_before_those_of_other_threads(workdir, monkeypatch):
+    engine, events = tensorflow_engine.TensorFlowEngine(sources.find(workdir)), []
+    encode_tokens = in_graph.encode_tokens
+
+    def run():
+        events.append("begin")
+        time.sleep(0.5)
+        events.append("end")
+        return np.int32(0)
+
+    def encode_tokens_slowly(*arguments):
+        return encode_tokens(*arguments) + tf.numpy_function(run, [], tf.int32)
+
+    monkeypatch.setattr(in_graph, "encode_tokens", encode_tokens_slowly)
+    sentences = [[b"the", b"cat"]]
+    for call in (lambda: engine.vectors(sentences, True), lambda: engine.token_log_probs(sentences, [[0, 3, 4, 1]])):
+        events.clear()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            outputs = [future.result() for future in [pool.submit(call) for _ in range(4)]]
+        assert events[:2] == ["begin", "end"]
+        assert len(events) == 8
+        np.testing.assert_array_equal(outputs[0][0], outputs[3][0])
+
+
+def test_the_mix_of_a_single_layer_is_computed_by_numpy():
+    layers = np.arange(12, dtype=np.float32).reshape(3, 2, 2)
+    np.testing.assert_array_equal(reference.scalar_mix(layers, np.float32([0, 0, 100]), 2.0), 2 * layers[2])
 
 
 # As spaCy's `nlp.pipe(n_process=2)` and `multiprocessing.Pool` do, after the model was used in the parent.

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import importlib
 import json
 import pathlib
 from collections.abc import Iterator
@@ -92,21 +93,13 @@ def test_rooms_of_one_floor_do_not_import_each_other_in_a_circle():
     assert [pair for pair in between if pair[0] != pair[1] and pair[::-1] in between] == []
 
 
-def test_some_modules_are_known_to_few():
-    def users(is_used) -> set[str]:
-        return {module for module, imported in edges() if is_used(imported)}
+def test_only_the_command_line_knows_the_jobs():
+    users = {room(module) for module, imported in edges() if imported.startswith(JOBS)}
+    assert users == {"elmo_tf.beam", "elmo_tf.cli"}
 
-    assert set(map(room, users(lambda imported: imported.startswith(JOBS)))) == {"elmo_tf.beam", "elmo_tf.cli"}
-    # ELMo itself does not know what it is used for.
-    assert set(map(room, users(lambda imported: room(imported) in USES))) == USES | {"elmo_tf.cli"}
-    # Imported inside functions, where there are several workers.
-    assert users("elmo_tf.training.several".__eq__) == {"elmo_tf.training.loop"}
-    assert users("elmo_tf.training.workers".__eq__) == {"elmo_tf.cli.training", "elmo_tf.training.several"}
-    # Whole networks know the configuration, layers do not.
-    networks = {"elmo_tf.model.bilm", "elmo_tf.model.encoder", "elmo_tf.model.packed_bilm"}
-    layers = ("elmo_tf.model", "elmo_tf.tasks.layers")
-    assert {name for name in users("elmo_tf.config".__eq__) if name.startswith(layers)} == networks
-    assert imports(MODULES["elmo_tf.savedmodel.standalone_checker"]) == set()
+
+def test_the_modules_that_are_imported_are_those_of_this_checkout():
+    assert pathlib.Path(importlib.import_module("elmo_tf").__file__).parent == ROOT / "elmo_tf"
 
 
 LOCAL = """
@@ -124,8 +117,38 @@ def test_a_run_of_the_local_runner_on_local_files_imports_nothing_of_stores(tmp_
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
-LIGHT = """text.char_ids text.vocabulary records.record_folder records.wire records.vector_files workdir.folder embedder
-reference sources beam.preprocess beam.embed probes.neighbors"""
+def test_elmo_itself_does_not_know_what_it_is_used_for():
+    users = {room(module) for module, imported in edges() if room(imported) in USES}
+    assert users == USES | {"elmo_tf.cli"}
+
+
+def test_what_only_several_workers_need_is_imported_where_there_are_several():
+    users = {module for module, imported in edges() if imported == "elmo_tf.training.several"}
+    assert users == {"elmo_tf.training.loop"}  # inside a function
+    users = {module for module, imported in edges() if imported == "elmo_tf.training.workers"}
+    assert users == {"elmo_tf.cli.training", "elmo_tf.training.several"}  # the first inside a function
+
+
+def test_layers_never_import_config():
+    whole_networks = {"elmo_tf.model.bilm", "elmo_tf.model.encoder", "elmo_tf.model.packed_bilm"}
+    users = {module for module, imported in edges() if imported == "elmo_tf.config"}
+    assert {name for name in users if name.startswith(("elmo_tf.model", "elmo_tf.tasks.layers"))} == whole_networks
+
+
+LIGHT = (
+    "elmo_tf.text.char_ids",
+    "elmo_tf.text.vocabulary",
+    "elmo_tf.records.record_folder",
+    "elmo_tf.records.wire",
+    "elmo_tf.records.vector_files",
+    "elmo_tf.workdir.folder",
+    "elmo_tf.embedder",
+    "elmo_tf.reference",
+    "elmo_tf.sources",
+    "elmo_tf.beam.preprocess",
+    "elmo_tf.beam.embed",
+    "elmo_tf.probes.neighbors",
+)
 
 
 def test_light_modules_do_not_import_tensorflow_and_what_fetches_a_corpus_does_not_import_beam(tmp_path):
@@ -134,7 +157,8 @@ def test_light_modules_do_not_import_tensorflow_and_what_fetches_a_corpus_does_n
     done = run_python("-c", f"import sys; from elmo_tf import cli; print(cli.main({command}), {heavy})")
     assert (done.stdout, done.stderr) == ("1 []\n", "elmo-tf: error: none: no such file\n")
     heavy = heavy.replace(", 'apache_beam'", "")
-    done = run_python("-c", f"import sys, {', '.join(f'elmo_tf.{name}' for name in LIGHT.split())}; print({heavy})")
+    code = f"import sys, {', '.join(LIGHT)}; print({heavy})"
+    done = run_python("-c", code)
     assert done.stdout == "[]\n"
     # Beam logs at its import that Google's client is not installed.
     assert [line for line in done.stderr.splitlines() if "apitools not found" not in line] == []
@@ -191,3 +215,7 @@ def test_importing_every_module_and_public_name_changes_nothing_in_the_process()
     assert {"elmo_tf.beam", "elmo_tf.beam.preprocess.run", "elmo_tf.cli"} <= set(names)
     done = run_python("-c", CODE, json.dumps(names), check=False)
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+def test_the_checker_of_an_export_imports_nothing_of_elmo_tf():
+    assert imports(MODULES["elmo_tf.savedmodel.standalone_checker"]) == set()

@@ -22,7 +22,15 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     help_text = "measure what each layer of a model has learned"
     probe = commands.add_parser("probe", help=help_text, description=help_text, allow_abbrev=False)
     tasks = probe.add_subparsers(title="tasks", metavar="TASK", required=True)
+    _add_pos(tasks)
+    _add_wsd(tasks)
+    _add_blimp(tasks)
+    _add_weights_plot(commands)
+    _add_projector(commands)
+    _add_look(commands)
 
+
+def _add_pos(tasks: argparse._SubParsersAction) -> None:
     help_text = "part-of-speech tagging by a linear classifier on each layer and on their learned mix"
     pos = add_command(tasks, "pos", _pos, help_text)
     _add_probe_arguments(pos, "CoNLL-U, plain or compressed")
@@ -30,6 +38,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help="the column of tags to read (upos)")
     pos.add_argument("--seed", type=non_negative, default=0, metavar="N", help="random seed of the mix's training (0)")
 
+
+def _add_wsd(tasks: argparse._SubParsersAction) -> None:
     help_text = "word sense disambiguation by the nearest average vector of the training senses"
     wsd = add_command(tasks, "wsd", _wsd, help_text)
     framework = "or NAME.data.xml of Raganato's framework, with NAME.gold.key.txt beside it"
@@ -39,35 +49,50 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     help_text = "WordNet's index.sense: lemmas that are not in --train get their first sense (without it: no answer)"
     wsd.add_argument("--sense-index", metavar="FILE", help=help_text)
 
+
+def _add_blimp(tasks: argparse._SubParsersAction) -> None:
     help_text = "how often a model prefers the acceptable sentence of a minimal pair"
     blimp = add_command(tasks, "blimp", _blimp, help_text)
     help_text = "a model with its softmax (default: english)"
     blimp.add_argument("--model", default="english", metavar="SOURCE", help=help_text)
-    blimp.add_argument("--data", required=True, metavar="FILE", help="BLiMP's JSON lines; may be compressed")
+    help_text = "BLiMP's JSON lines; may be compressed"
+    blimp.add_argument("--data", required=True, metavar="FILE", help=help_text)
     blimp.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
 
+
+def _add_weights_plot(commands: argparse._SubParsersAction) -> None:
     help_text = "plot the layer weights that saved models have learned"
     plot = add_command(commands, "weights-plot", _weights_plot, help_text, needs_tensorflow=False)
     help_text = "a .keras file with an ELMo layer; may be repeated"
     plot.add_argument("--model", required=True, action="append", dest="mixes", metavar="FILE", help=help_text)
     plot.add_argument("--output", required=True, metavar="FILE", help="a PNG file; overwritten if it exists")
 
+
+def _add_projector(commands: argparse._SubParsersAction) -> None:
     help_text = "write the uses of a word for TensorBoard's projector and print the command that shows them"
     projector = add_command(commands, "projector", _projector, help_text)
     projector.add_argument("--model", required=True, metavar="SOURCE", help=SAVEDMODEL)
     source = projector.add_mutually_exclusive_group(required=True)
     source.add_argument("--input", dest="text", type=text_file, metavar="FILE", help="one sentence per line, or FASTA")
-    help_text = f"{_SEMCOR}; uses are labeled with their senses"
-    source.add_argument("--data", dest="sentences", metavar="FILE", help=help_text)
+    semcor_help = f"{_SEMCOR}; uses are labeled with their senses"
+    source.add_argument("--data", dest="sentences", metavar="FILE", help=semcor_help)
     help_text = "with --input a token, with --data a lemma: play or play%%2"
     projector.add_argument("--word", required=True, metavar="W", help=help_text)
     projector.add_argument("--logdir", required=True, metavar="DIR", help="a new folder")
 
+
+def _add_look(commands: argparse._SubParsersAction) -> None:
     help_text = "write a page about the uses of a word; one HTML file that needs no network and no server"
     look = add_command(commands, "look", _look, help_text, needs_tensorflow=False)
     look.add_argument("--model", required=True, metavar="SOURCE", help=f"a model: {SAVEDMODEL}")
-    help_text = "one sentence per line, or FASTA; at most 1,000"
-    look.add_argument("--input", dest="text", required=True, type=text_file, metavar="FILE", help=help_text)
+    look.add_argument(
+        "--input",
+        dest="text",
+        required=True,
+        type=text_file,
+        metavar="FILE",
+        help="one sentence per line, or FASTA; at most 1,000",
+    )
     look.add_argument("--word", required=True, metavar="W", help="a token of the sentences, in upper or lower case")
     look.add_argument("--output", required=True, metavar="FILE", help="an HTML file; overwritten if it exists")
 

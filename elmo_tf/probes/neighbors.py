@@ -156,13 +156,13 @@ def _shown(word: bytes) -> str:
 
 def _query(sentence: str | bytes, word: str | bytes, tokenizer: str) -> tuple[list[bytes], bytes]:
     """Returns the tokens of a sentence, and the word as a token."""
-    sentence, word = tokenizers.to_bytes(sentence, "sentence"), tokenizers.to_bytes(word, "word")
-    tokens, parts = tokenizers.split([sentence, word], tokenizer)
+    encoded_sentence, encoded_word = tokenizers.to_bytes(sentence, "sentence"), tokenizers.to_bytes(word, "word")
+    tokens, parts = tokenizers.split([encoded_sentence, encoded_word], tokenizer)
     if len(parts) > 1:
         raise InputError("word", f"the tokenizer {tokenizer} splits it: {_shown(b' '.join(parts))!r}")
     if not parts or parts[0] not in tokens:
         shown = _shown(b" ".join(tokens))
-        raise InputError("sentence", f"it does not contain the word {_shown(word)!r}: {shown!r}")
+        raise InputError("sentence", f"it does not contain the word {_shown(encoded_word)!r}: {shown!r}")
     return tokens, parts[0]
 
 

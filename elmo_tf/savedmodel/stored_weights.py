@@ -63,6 +63,7 @@ def read_weights(folder: pathlib.Path, config: config_lib.ModelConfig) -> dict[s
     for layer in layers:
         kernels = lstmp_packed.Kernels(*(weights.pop(f"{layer}/{name}") for name in packed))
         unpacked = map(np.asarray, lstmp_packed.unpacked(kernels, lstm.projection_dim))
+        # Not strict: without a projection, there is no projection kernel.
         weights |= {f"{layer}/{name}": values for name, values in zip(lstmp_packed.STORED, unpacked, strict=False)}
     return weights
 
@@ -90,9 +91,10 @@ def _read(folder: pathlib.Path, attribute: str, shapes: Mapping[str, tuple[int, 
         root = {child.local_name: child.node_id for child in nodes[0].children}
         by_name = {child.local_name: nodes[child.node_id] for child in nodes[root[attribute]].children}
         for name, shape in shapes.items():
-            value = values[name] = np.asarray(reader.get_tensor(by_name[name].attributes[0].checkpoint_key))
+            value = np.asarray(reader.get_tensor(by_name[name].attributes[0].checkpoint_key))
             if (value.shape, value.dtype) != (shape, np.float32):
                 raise ValueError(f"{name} is {value.dtype} {value.shape}, not float32 {shape}")
+            values[name] = value
     except KeyError as error:
         raise InputError(str(folder), f"the SavedModel has no variable {error}") from None
     except (OSError, ValueError, DecodeError, tf.errors.OpError) as error:

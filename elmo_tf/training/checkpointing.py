@@ -80,7 +80,7 @@ class Checkpointing:
         task = self._pool.submit(checkpoints.store, self.workdir, snapshot, list(evaluations))
         self._writing = progress.step, task
         if must_succeed:
-            self.finish(must_succeed)
+            self.finish(must_succeed=True)
 
     def is_saved(self) -> bool:
         """Returns whether there is a checkpoint of this step; waits for one that is being written."""

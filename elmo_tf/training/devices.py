@@ -73,17 +73,16 @@ def with_precision(config: Config, stored: Config | None = None) -> Config:
     if config.train.precision != AUTO:
         return config
     if stored is not None and stored.train.precision != AUTO:
-        precision = stored.train.precision
+        return _with_train_precision(config, stored.train.precision)
+    if capabilities := _capabilities():
+        has_bfloat16 = min(capabilities) >= _AMPERE
+        reason = "all GPUs have" if has_bfloat16 else "not all GPUs have"
     else:
-        if capabilities := _capabilities():
-            has_bfloat16 = min(capabilities) >= _AMPERE
-            reason = "all GPUs have" if has_bfloat16 else "not all GPUs have"
-        else:
-            has_bfloat16 = operations.cpu_has_bfloat16()
-            reason = "the CPU has" if has_bfloat16 else "the CPU has no"
-        precision = "bfloat16" if has_bfloat16 else "float32"
-        _log.info("train.precision=auto: %s; %s bfloat16 products", precision, reason)
-    return dataclasses.replace(config, train=dataclasses.replace(config.train, precision=precision))
+        has_bfloat16 = operations.cpu_has_bfloat16()
+        reason = "the CPU has" if has_bfloat16 else "the CPU has no"
+    precision = "bfloat16" if has_bfloat16 else "float32"
+    _log.info("train.precision=auto: %s; %s bfloat16 products", precision, reason)
+    return _with_train_precision(config, precision)
 
 
 def num_local(strategy: tf.distribute.Strategy) -> int:
@@ -151,3 +150,7 @@ def _capabilities() -> list[tuple[int, int]]:
     """Returns the compute capability of each visible GPU, (0, 0) if it has none."""
     gpus = map(tf.config.experimental.get_device_details, tf.config.get_visible_devices("GPU"))
     return [gpu.get("compute_capability", (0, 0)) for gpu in gpus]
+
+
+def _with_train_precision(config: Config, precision: Any) -> Config:
+    return dataclasses.replace(config, train=dataclasses.replace(config.train, precision=precision))

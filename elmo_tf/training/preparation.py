@@ -25,7 +25,11 @@ _log = logging.getLogger("elmo_tf")
 def opened_workdir(
     config: Config, workdir: str | os.PathLike, records: Records, heldout: Records | None
 ) -> Iterator[Workdir]:
-    """Yields the workdir, made unless it exists, and locked during the block."""
+    """Yields the workdir, made unless it exists, and locked during the block.
+
+    Raises:
+        InputError: if it is in use, is another folder, or does not fit the configuration or the texts.
+    """
     if is_workdir(workdir):
         existing = open_workdir(workdir)
         check_same_model(existing.config, config)

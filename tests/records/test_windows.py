@@ -50,9 +50,9 @@ def _sentences(windows, records, direction):
     for row in range(len(windows[0].mask)):
         inputs = [_inputs(window, records, direction)[row][window.mask[row]] for window in windows]
         words = [records.vocabulary.tokens[number].decode() for number in np.concatenate(inputs)]
-        begin = "<S>" if direction == "forward" else "</S>"
+        begin, step = ("<S>", 1) if direction == "forward" else ("</S>", -1)
         for sentence in " ".join(words).split(begin)[1:]:
-            sentences.append(" ".join(sentence.split()[:: 1 if direction == "forward" else -1]))
+            sentences.append(" ".join(sentence.split()[::step]))
     return sentences
 
 

@@ -40,7 +40,8 @@ class ElmoEmbeddings(EmbeddingsManager):
         type_adapter: for elements of another kind: Beam's `EmbeddingTypeAdapter`.
         batch_tokens: as for `ElmoModelHandler`.
         num_threads: as for `ElmoModelHandler`.
-        kwargs: of Beam's `EmbeddingsManager`: `min_batch_size`, `max_batch_size`, `large_model`.
+        min_batch_size, max_batch_size: of Beam's batches.
+        large_model: as for `ElmoModelHandler`.
 
     Raises:
         InputError: for a value that cannot be used; on workers, if the model or a text cannot be used.
@@ -56,14 +57,21 @@ class ElmoEmbeddings(EmbeddingsManager):
         type_adapter: EmbeddingTypeAdapter | None = None,
         batch_tokens: int = embedder.BATCH_TOKENS,
         num_threads: int | None = None,
-        **kwargs: Any,
+        min_batch_size: int | None = None,
+        max_batch_size: int | None = None,
+        large_model: bool = False,
     ):
         require("layers", layers != "all", "top, average, sum, mix or a layer's number", "all, several vectors")
         require("columns", not isinstance(columns, str), "a list of names", repr(columns))
         require("pool", pool in embedder.POOLS, f"one of {', '.join(embedder.POOLS)}", repr(pool))
         self._is_rag = columns is None and type_adapter is None
         adapter = create_text_adapter() if self._is_rag else type_adapter
-        super().__init__(columns=list(columns) if columns else None, type_adapter=adapter, **kwargs)
+        batches: dict[str, Any] = {
+            "min_batch_size": min_batch_size,
+            "max_batch_size": max_batch_size,
+            "large_model": large_model,
+        }
+        super().__init__(columns=list(columns) if columns else None, type_adapter=adapter, **batches)
         self._handler = _Handler(
             self.type_adapter,
             savedmodel,
@@ -71,9 +79,7 @@ class ElmoEmbeddings(EmbeddingsManager):
             batch_tokens,
             num_threads,
             pool=pool,
-            large_model=self.large_model,
-            min_batch_size=self.min_batch_size,
-            max_batch_size=self.max_batch_size,
+            **batches,
         )
 
     def get_model_handler(self) -> ElmoModelHandler:

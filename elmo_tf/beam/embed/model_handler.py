@@ -70,7 +70,8 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         large_model: bool = False,
         **kwargs: Any,
     ):
-        if unknown := kwargs.keys() - inspect.signature(ModelHandler.__init__).parameters - {"env_vars"}:
+        known = inspect.signature(ModelHandler.__init__).parameters.keys() - {"self", "kwargs"} | {"env_vars"}
+        if unknown := kwargs.keys() - known:
             raise TypeError(f"{type(self).__name__} has no argument {min(unknown)!r}")  # Beam would ignore it
         super().__init__(large_model=large_model, **kwargs)
         embedder.check_layers(layers)

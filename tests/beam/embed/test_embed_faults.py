@@ -154,7 +154,7 @@ def test_worker_processes_make_the_same_vectors(arguments, tmp_path):
 def test_a_model_that_a_worker_cannot_load_does_not_cost_what_is_done(savedmodel, tmp_path):
     """The model's files were intact when the job began, but a worker may lack the memory for them."""
     model = shutil.copytree(savedmodel.path, tmp_path / "model")
-    (model / "saved_model.pb").write_bytes(b"no graph")
+    (model / "variables" / "variables.index").write_bytes(b"no index")
     checksums.write(model)
     text = sentences.Settings("whitespace", sentences.SENTENCE)
     settings = embed_task.Settings(text, str(model), "all", embed_task.Layout((3, 16), "float32"), 99, None)
