@@ -148,7 +148,7 @@ def test_the_first_call_of_a_graph_finishes_before_those_of_other_threads(workdi
         return np.int32(0)
 
     def encode_tokens_slowly(*arguments):
-        return encode_tokens(*arguments) + tf.numpy_function(run, [], tf.int32)
+        return encode_tokens(*arguments) + tf.ensure_shape(tf.numpy_function(run, [], tf.int32), ())
 
     monkeypatch.setattr(in_graph, "encode_tokens", encode_tokens_slowly)
     sentences = [[b"the", b"cat"]]
