@@ -158,7 +158,7 @@ def test_the_first_call_of_a_graph_finishes_before_those_of_other_threads(workdi
             outputs = [future.result() for future in [pool.submit(call) for _ in range(4)]]
         assert events[:2] == ["begin", "end"]
         assert len(events) == 8
-        np.testing.assert_array_equal(outputs[0][0], outputs[3][0])
+        np.testing.assert_allclose(outputs[0][0], outputs[3][0], **checks.TOLERANCE)
 
 
 def test_the_mix_of_a_single_layer_is_computed_by_numpy():

@@ -45,6 +45,8 @@ class Network(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class AnswersRecipe(Recipe):
+    """The settings that all systems share, and the attention network's."""
+
     network: Network = Network()
 
 

@@ -49,6 +49,8 @@ class Network(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class CoreferenceRecipe(Recipe):
+    """The settings that all systems share, and those of span ranking."""
+
     network: Network = Network()
 
 

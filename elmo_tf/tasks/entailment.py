@@ -32,6 +32,8 @@ class Network(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class EntailmentRecipe(Recipe):
+    """The settings that all systems share, and ESIM's."""
+
     network: Network = Network()
 
 

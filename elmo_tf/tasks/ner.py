@@ -37,6 +37,8 @@ class Network(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class NerRecipe(Recipe):
+    """The settings that all systems share, and the biLSTM-CRF's."""
+
     network: Network = Network()
 
 

@@ -45,6 +45,8 @@ class Network(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class RolesRecipe(Recipe):
+    """The settings that all systems share, and those of the highway LSTMs."""
+
     network: Network = Network()
 
 

@@ -49,6 +49,8 @@ class Network(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class SentimentRecipe(Recipe):
+    """The settings that all systems share, and the biattentive network's."""
+
     network: Network = Network()
 
 
