@@ -1,6 +1,6 @@
 """ELMo vectors in a `tf.data` pipeline, from a SavedModel.
 
-    python examples/embed_dataset.py --model savedmodels/mine --input corpus.txt
+    python examples/embed_dataset.py --model savedmodels/mine/1 --input corpus.txt
 
 Use `with_vectors` in your own program. With `.cache()` or `.save(path)` after it, each sentence is embedded once, not
 once per epoch.
@@ -25,9 +25,9 @@ def with_vectors(sentences: tf.data.Dataset, savedmodel: str, batch_size: int = 
     model = tf.saved_model.load(savedmodel)
 
     def embed(batch):
-        found = model.signatures["default"](strings=batch)
-        lengths = tf.reduce_sum(tf.cast(found["mask"], tf.int64), 1)
-        return tuple(tf.RaggedTensor.from_tensor(found[name], lengths) for name in ("tokens", "elmo"))
+        outputs = model.signatures["default"](strings=batch)
+        lengths = tf.reduce_sum(tf.cast(outputs["mask"], tf.int64), 1)
+        return tuple(tf.RaggedTensor.from_tensor(outputs[name], lengths) for name in ("tokens", "elmo"))
 
     # No parallel calls: the model uses all cores.
     return sentences.batch(batch_size).map(embed).unbatch().map(_dense).prefetch(batch_size)

@@ -3,8 +3,8 @@
     python examples/http_server.py english            # or another model, and a port
     curl http://127.0.0.1:8000 --data '["The bank lends money .", "A bank of the river ."]'
 
-Python's standard server has no authentication, so it listens on 127.0.0.1 only. For production, use TensorFlow Serving
-(savedmodels/README.md).
+The server has no authentication, so it listens on 127.0.0.1 only. For production, use TensorFlow Serving
+(docs/from-other-programs.md).
 """
 
 import argparse
@@ -31,11 +31,11 @@ def server(source: str, port: int = 8000) -> http.server.ThreadingHTTPServer:
                 texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 if not isinstance(texts, list):
                     raise TypeError
-                found = elmo.encode(texts)
+                encoded = elmo.encode(texts)
             except (TypeError, ValueError):  # an InputError is a ValueError
                 self.send_error(400, 'expected a list of sentences, ["...", "..."]')
                 return
-            answer = [{"tokens": one.tokens, "vectors": one.vectors.tolist()} for one in found]
+            answer = [{"tokens": text.tokens, "vectors": text.vectors.tolist()} for text in encoded]
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.end_headers()
