@@ -25,7 +25,7 @@ class ElmoEmbedder:
     Args:
         options_file, weight_file: the files of a published model, or their addresses; without both, those of
             `original`.
-        cuda_device: ignored; TensorFlow uses a GPU if there is any.
+        cuda_device: ignored; calls of up to 50,000 tokens compute in NumPy, on the CPU.
     """
 
     def __init__(
