@@ -25,7 +25,8 @@ class ElmoEmbedder:
     Args:
         options_file, weight_file: the files of a published model, or their addresses; without both, those of
             `original`.
-        cuda_device: ignored; calls of up to 50,000 tokens compute in NumPy, on the CPU.
+        cuda_device: a GPU's number: TensorFlow computes, on the GPUs that it sees; -1: NumPy does, on the CPU, in
+            calls of up to 50,000 tokens.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class ElmoEmbedder:
             source = [os.fspath(options_file), os.fspath(weight_file)]
             named = [model.name for model in models.MODELS if model.weights and source[1].endswith(f"/{model.weights}")]
             source = named[0] if named else source
-        self._elmo = embedder.load(source)
+        self._elmo = embedder.load(source, engine="tensorflow" if cuda_device >= 0 else None)
 
     def embed_sentence(self, sentence: Sequence[str]) -> np.ndarray:
         """Returns the layers of a sentence's tokens, float32 `(num_layers, tokens, dim)`: `(3, tokens, 1024)`."""

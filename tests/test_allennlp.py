@@ -41,6 +41,12 @@ def test_a_sentence_has_an_array_of_layers_tokens_and_dimensions(elmo, published
     assert elmo.embed_batch([[]])[0].shape == (3, 0, 16)
 
 
+def test_a_number_of_a_gpu_chooses_tensorflow(elmo, published):
+    on_gpu = ElmoEmbedder(*published, cuda_device=0)
+    assert [embedder._elmo.engine for embedder in (elmo, on_gpu)] == ["numpy", "tensorflow"]
+    checks.assert_all_close(on_gpu.embed_batch(SENTENCES), elmo.embed_batch(SENTENCES), **TOLERANCE)
+
+
 def test_sentences_keep_their_order_in_every_batch_size(elmo):
     batch = elmo.embed_batch(SENTENCES)
     assert [vectors.shape for vectors in batch] == [(3, 3, 16), (3, 6, 16), (3, 1, 16)]
