@@ -39,8 +39,7 @@ def main() -> None:
     if missing := engine.engine().missing():
         sys.exit(missing)
 
-    preprocess = ["preprocess", "--input", arguments.input, f"--shards={_SHARDS}", "--min-count=3"]
-    commands = {"preprocess": preprocess, "preprocess --shuffle": [*preprocess, "--shuffle"]}
+    commands = {"preprocess": ["preprocess", "--input", arguments.input, f"--shards={_SHARDS}", "--min-count=3"]}
     if arguments.model:
         embed = ["embed", "--model", arguments.model, "--input", arguments.sentences]
         embed.append("--processes-per-machine=2")

@@ -63,7 +63,7 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
 def preprocess(arguments: argparse.Namespace) -> Records:
     """Makes records of both texts with the vocabulary of the first."""
     train, heldout = arguments.output / "records", arguments.output / "heldout"
-    words = ["--shuffle", "--min-count", str(arguments.min_count)]
+    words = ["--min-count", str(arguments.min_count)]
     known = ["--vocab", str(train / "vocab.txt")]
     for text, options, folder in ((arguments.train, words, train), (arguments.heldout, known, heldout)):
         command = [*_ELMO_TF, "preprocess", "--input", *text, *options, "--output", str(folder)]

@@ -31,11 +31,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes of the Beam job (1)")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each (1)")
     parser.add_argument("--min-count", type=int, default=3, metavar="N", help="of the vocabulary (3)")
-    parser.add_argument("--shuffle", action="store_true", help="shuffle the records")
     arguments = parser.parse_args()
 
     several = [f"--direct_num_workers={arguments.workers}", "--direct_running_mode=multi_processing"]
-    options = (several if arguments.workers > 1 else []) + (["--shuffle"] if arguments.shuffle else [])
+    options = several if arguments.workers > 1 else []
     passes, jobs = [], []
     with tempfile.TemporaryDirectory(prefix="elmo_tf-preprocess-") as folder:
         for number in range(arguments.repeat):

@@ -106,7 +106,7 @@ LOCAL = """
 import sys
 from elmo_tf.beam import embed
 from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
-preprocess(PreprocessConfig(input=sys.argv[1], output=sys.argv[2], shuffle=True))
+preprocess(PreprocessConfig(input=sys.argv[1], output=sys.argv[2]))
 print([name for name in sys.modules if name in ("elmo_tf.files.remote_stores", "elmo_tf.files.s3_client")])
 """
 

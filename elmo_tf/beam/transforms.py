@@ -180,7 +180,6 @@ class WriteRecords(beam.PTransform):
         description = {
             "seed": self._seed,
             "tokenizer": self._tokenizer,
-            "shuffled": True,
             "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
             "vocabulary": info.describe_vocabulary(words),
             "versions": report.versions(),

@@ -99,8 +99,7 @@ def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
     add("--min-count", type=int, metavar="N", help="leave out words that occur fewer than N times (default: 1)")
     add("--max-vocab", type=int, metavar="N", help="keep N words, including <S>, </S> and <UNK> (default: all)")
     add("--shards", type=int, metavar="N", help="files to write (default: one per 8 MB of text)")
-    add("--shuffle", action="store_true", help="shuffle all sentences on disk; needs twice the disk space")
-    add("--seed", type=int, metavar="N", help="seed of the shuffle and the held-out split (default: 0)")
+    add("--seed", type=int, metavar="N", help="seed of the held-out split (default: 0)")
     add("--heldout", metavar="DIR", help="folder for held-out sentences, which are left out of --output")
     share = (
         f"share of the distinct sentences to hold out, between 0 and 1 (default: {preprocess_config.HELDOUT_FRACTION})"

@@ -1,14 +1,12 @@
 """The files of a corpus, and how tasks and shards divide their text."""
 
-import collections
 import glob
-import logging
 import os
+import pathlib
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from elmo_tf.corpus import local_globs
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
 
@@ -17,7 +15,6 @@ COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4, ".zst": 3}
 _TAR = re.compile(r"\.(tar(\.(gz|bz2|xz|zst))?|tgz|tbz2|txz|tzst)$")
 _FILE_READERS = 8  # tasks that share a compressed file, each of which has to decompress all of it
 _OPEN_SHARDS = 64  # that a task writes at the same time, at most; more shards of a file need more readers
-_log = logging.getLogger("elmo_tf")
 
 
 class TextFile(NamedTuple):
@@ -71,30 +68,25 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
     """Returns the files that `patterns` match, each once, sorted by path; local paths are absolute.
 
     A pattern is a file, a folder (every file in it, at any depth), or a glob (`*`, `?`, `[..]`, `**` for any depth).
-    Hidden files and folders match only where the pattern contains the dot that begins their names. A local file with
-    several paths, by links of any kind, is read once; the log says how many paths were skipped.
+    Hidden files and folders match only where the pattern contains the dot that begins their names. A local file that
+    matches by several paths, through symbolic links, is read once, by the shortest. Links to folders are followed only
+    where a pattern matches them: not inside a folder, and not by `**`.
 
     Raises:
         InputError: if a pattern matches no file, or a file cannot be read.
     """
-    same: dict[Hashable, set[TextFile]] = collections.defaultdict(set)
-    skipped: set[str] = set()
+    by_target: dict[str, TextFile] = {}  # the files, by their paths without links
     for pattern in patterns:
         stores.check_store(pattern)
-        matched = _match_local(pattern, skipped) if stores.is_local(pattern) else _match_remote(pattern)
+        is_local = stores.is_local(pattern)
+        matched = _match_local(pattern) if is_local else _match_remote(pattern)
         if not matched:
             missing = "no file matches this glob" if glob.has_magic(pattern) else "no such file"
             raise InputError(pattern, "the folder has no files" if os.path.isdir(pattern) else missing)
-        for path, (status, identity) in matched.items():
-            same[identity].add(TextFile(path, *status))
-    # Paths without links first, then short ones.
-    files = sorted(
-        min(links, key=lambda file: (os.path.realpath(file.path) != file.path, file.path.count(os.sep), file.path))
-        for links in same.values()
-    )
-    skipped |= {file.path for links in same.values() for file in links} - {file.path for file in files}
-    if skipped:
-        _log.info("files and folders skipped, because they are read by another path: %s", f"{len(skipped):,}")
+        for path, status in matched.items():
+            target, file = os.path.realpath(path) if is_local else path, TextFile(path, *status)
+            by_target[target] = min(file, by_target.get(target, file), key=lambda file: (len(file.path), file.path))
+    files = sorted(by_target.values())
     for file in files:
         if _TAR.search(file.path):
             raise InputError(file.path, "a tar archive: unpack it and give its text files")
@@ -180,26 +172,32 @@ def check_status(file: TextFile, status: stores.Status) -> None:
         raise InputError(file.path, "changed while it was read; run the command again when it is complete")
 
 
-def _match_local(pattern: str, skipped: set[str]) -> Mapping[str, tuple[stores.Status, Hashable]]:
-    """Returns status and identity of the files, by path."""
-    matched = {}
-    for path in local_globs.match(pattern, skipped):
-        status = os.stat(path)
-        # `..` after a link is the parent of the link's target.
-        absolute = os.path.realpath(path) if os.pardir in path.split(os.sep) else os.path.abspath(path)
-        matched[absolute] = stores.Status(status.st_size, status.st_mtime_ns), (status.st_dev, status.st_ino)
-    return matched
+def _match_local(pattern: str) -> dict[str, stores.Status]:
+    """Returns the files by absolute path."""
+    # `..` after a link is the parent of the link's target.
+    absolute = os.path.realpath(pattern) if os.pardir in pattern.split(os.sep) else os.path.abspath(pattern)
+    absolute = re.sub(r"(/\*\*)+$", "", absolute) or "/"
+    matched: Iterable[pathlib.Path] = []
+    if pattern and os.path.exists(absolute):
+        matched = [pathlib.Path(absolute)]
+    elif glob.has_magic(pattern):
+        # Within a name, `**` means `*`, but Python before 3.13 refuses it.
+        names = [name if name == "**" else re.sub(r"\*+", "*", name) for name in absolute.split("/")]
+        matched = pathlib.Path("/").glob("/".join(names[1:]))
+    paths = {str(path) for top in matched for path in (top, *top.rglob("*")) if os.path.isfile(path)}
+    return {path: stores.status(path) for path in paths if not _is_hidden(path, absolute)}
 
 
-def _match_remote(pattern: str) -> Mapping[str, tuple[stores.Status, Hashable]]:
-    """Returns status and identity, which is the path, of the files, by path.
-
-    As in Python's local globs, no wildcard matches a dot that begins a name. Beam's do, so a path with more such dots
-    than its pattern contains a hidden name.
-    """
+def _match_remote(pattern: str) -> dict[str, stores.Status]:
+    """Returns the files by path."""
     pattern = pattern.rstrip("/")
     for wildcard in (pattern, stores.join(pattern, "**")):
         matched = stores.match(wildcard).items()
-        if files := {path: (status, path) for path, status in matched if path.count("/.") <= pattern.count("/.")}:
+        if files := {path: status for path, status in matched if not _is_hidden(path, pattern)}:
             return files
     return {}
+
+
+def _is_hidden(path: str, pattern: str) -> bool:
+    """Whether a wildcard of `pattern` matched a dot that begins a name in `path`."""
+    return path.count("/.") > pattern.count("/.")

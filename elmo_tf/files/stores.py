@@ -117,19 +117,6 @@ def read(path: str) -> bytes:
         return file.read()
 
 
-def read_range(path: str, start: int, end: int) -> bytes:
-    """Returns the bytes `start` to `end` of a file and reads no others; Beam's buffers for stores have 16 MB."""
-    content, size = bytearray(), end - start
-    with _as_read_errors(path), open_file(path) as file:
-        unbuffered = getattr(file, "raw", file)
-        unbuffered.seek(start)
-        while len(content) < size and (part := unbuffered.read(size - len(content))):
-            content += part
-    if missing := size - len(content):
-        raise ReadError(f"cannot read {path}: expected {size} bytes from byte {start} on, {missing} are missing")
-    return bytes(content)
-
-
 @contextlib.contextmanager
 def create(path: str, staged: str | None = None, check: Callable[[], None] = lambda: None) -> Iterator[BinaryIO]:
     """Yields a file to write, which replaces any file at `path` when the block ends without an exception.

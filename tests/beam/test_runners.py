@@ -57,18 +57,15 @@ def text(tmp_path_factory) -> list[pathlib.Path]:
 
 @pytest.fixture(scope="module")
 def expected(text, tmp_path_factory):
-    """The output of the default runner, in the order of the text and shuffled."""
-    made = {}
-    for order in ("", "--shuffle"):
-        folder = tmp_path_factory.mktemp("expected")
-        jobs.run("preprocess", options(text, folder, order))
-        made[order] = [contents(folder / split) for split in ("train", "heldout")]
-    return made
+    """The output of the default runner."""
+    folder = tmp_path_factory.mktemp("expected")
+    jobs.run("preprocess", options(text, folder))
+    return [contents(folder / split) for split in ("train", "heldout")]
 
 
-def options(text: list[pathlib.Path], folder: pathlib.Path, order: str) -> list[str]:
+def options(text: list[pathlib.Path], folder: pathlib.Path) -> list[str]:
     outputs = [f"--output={folder / 'train'}", f"--heldout={folder / 'heldout'}", "--heldout-fraction=0.2"]
-    return ["--input", *map(str, text), *outputs, "--shards=5", "--min-count=2", "--seed=3", *filter(None, [order])]
+    return ["--input", *map(str, text), *outputs, "--shards=5", "--min-count=2", "--seed=3"]
 
 
 RUNNERS = {
@@ -88,14 +85,13 @@ def beam_options(runner, request) -> list[str]:
 def test_output_is_the_same_bytes_on_every_runner_and_no_job_listens_beyond_this_machine(
     text, expected, tmp_path, runner, beam_options
 ):
-    order = "--shuffle" if runner == "processes" else ""
-    process = start("preprocess", *options(text, tmp_path, order), *beam_options)
+    process = start("preprocess", *options(text, tmp_path), *beam_options)
     addresses = set()
     while process.poll() is None and HAS_PROC:
         addresses |= listening(process)
         time.sleep(0.05)
     err = finished(process)
-    assert [contents(tmp_path / split) for split in ("train", "heldout")] == expected[order]
+    assert [contents(tmp_path / split) for split in ("train", "heldout")] == expected
     assert re.search(r"^[0-9,]+ tokens in .* tokens/s$", err, re.MULTILINE)
     assert addresses <= LOOPBACK
     assert addresses or runner not in ("threads", "processes") or not HAS_PROC
@@ -169,17 +165,16 @@ def test_workers_end_with_a_command_that_is_killed(tmp_path):
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("shuffle", [False, True])
-def test_the_graph_that_any_runner_gets_has_side_inputs_and_does_not_grow_with_the_text(folder, shuffle):
+def test_the_graph_that_any_runner_gets_has_side_inputs_and_does_not_grow_with_the_text(folder):
     """What Dataflow and Spark would get; neither was run."""
     count = 20_000
     files = [corpora.TextFile(f"/corpus/some/folder/{number:06d}.txt", 10_000, 0) for number in range(count)]
-    config = PreprocessConfig(input="/corpus", output=folder.path, shuffle=shuffle)
+    config = PreprocessConfig(input="/corpus", output=folder.path)
     output = shards.Output({"train": folder}, config.settings(), count, 1)
     pipeline = beam.Pipeline(options=runners.parse(["--runner=SparkRunner", "--spark_submit_uber_jar"]))
     run.build(pipeline, config, output, files, count, None)
     proto = pipeline.to_runner_api()
     assert len(proto.SerializeToString()) < 500_000
     steps = {transform.unique_name: transform for transform in proto.components.transforms.values()}
-    last = steps["Gather" if shuffle else "WriteShards"]
+    last = steps["WriteShards"]
     assert len(beam_runner_api_pb2.ParDoPayload.FromString(last.spec.payload).side_inputs) == 1

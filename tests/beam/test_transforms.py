@@ -67,7 +67,6 @@ def test_the_same_sentences_give_the_same_bytes_in_any_order_and_another_seed_ot
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
     assert sorted(words_of(tmp_path / "a")) == sorted(words_of(tmp_path / "c"))
     assert words_of(tmp_path / "a") != words_of(tmp_path / "c")
-    assert json.loads((tmp_path / "a" / "info.json").read_text())["shuffled"]
 
 
 def test_by_default_every_word_is_kept_and_a_hash_orders_the_sentences(tmp_path):

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.cluster
 
 
 def test_preprocess_writes_the_bytes_of_a_local_run(cluster, text, tmp_path):
-    command = ["preprocess", "--input", text, "--shards=5", "--min-count=2", "--heldout-fraction=0.2", "--shuffle"]
+    command = ["preprocess", "--input", text, "--shards=5", "--min-count=2", "--heldout-fraction=0.2"]
     for name, options in (("local", []), ("cluster", cluster.options)):
         done(*command, f"--output={tmp_path / name}", f"--heldout={tmp_path / name}-heldout", *options)
     for split in ("", "-heldout"):

@@ -25,7 +25,7 @@ def far_model(store: ObjectStore, savedmodel) -> str:
 
 
 def test_preprocess_writes_the_bytes_of_a_local_run(store, cluster, text, far_text, tmp_path):
-    command = ["preprocess", "--shards=5", "--min-count=2", "--heldout-fraction=0.0003", "--shuffle"]
+    command = ["preprocess", "--shards=5", "--min-count=2", "--heldout-fraction=0.0003"]
     done(*command, f"--input={text}", f"--output={tmp_path / 'train'}", f"--heldout={tmp_path / 'heldout'}")
     far = [f"--output=s3://{BUCKET}/train", f"--heldout=s3://{BUCKET}/heldout"]
     done(*command, f"--input={far_text}", *far, *cluster.options)

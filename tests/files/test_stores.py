@@ -1,7 +1,6 @@
-"""Files of remote stores: their sizes, byte ranges, and what refuses."""
+"""Files of remote stores: their sizes, and what refuses."""
 
 import importlib.util
-import io
 import os
 import re
 from unittest import mock
@@ -13,7 +12,6 @@ from elmo_tf.corpus import corpora
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
 from tests.beam import memory_store
-from tests.beam.memory_store import STORE
 
 NAMES = ("a.txt", "empty", "deep/b.txt", "deep/deeper/c.txt", "deep/empty", "other/d.txt")
 
@@ -65,39 +63,9 @@ def test_a_path_to_delete_is_no_glob(tmp_path):
     assert [path.exists() for path in paths] == [True, False]
 
 
-@pytest.mark.parametrize("path", ["memory://in/a", "local"])
-def test_a_range_of_a_file_is_read_and_no_more(path, tmp_path, monkeypatch):
-    class Raw(io.BytesIO):
-        asked = 0
-
-        def readinto(self, buffer) -> int:
-            Raw.asked += len(buffer)
-            return super().readinto(buffer)
-
-        def read(self, size: int = -1) -> bytes:
-            Raw.asked += size
-            return super().read(min(size, 3))  # as sockets do
-
-    content = bytes(range(200))
-    if path == "local":
-        path = str(tmp_path / "a")
-        (tmp_path / "a").write_bytes(content)
-    else:
-        STORE[path] = content
-        buffered = io.BufferedReader(Raw(content), 150)
-        monkeypatch.setattr(memory_store.MemoryFileSystem, "open", lambda *arguments, **named: buffered)
-    assert stores.read_range(path, 20, 30) == content[20:30]
-    assert Raw.asked <= 10 + 7 + 4 + 1
-
-
-def test_a_range_beyond_the_end_or_a_missing_local_file_is_one_line(tmp_path):
-    STORE["memory://in/a"] = b"abc"
-    assert stores.read_range("memory://in/a", 3, 3) == b""
-    expected = "^cannot read memory://in/a: expected 7 bytes from byte 2 on, 6 are missing$"
-    with pytest.raises(stores.ReadError, match=expected):
-        stores.read_range("memory://in/a", 2, 9)
+def test_a_missing_local_file_is_one_line(tmp_path):
     missing = str(tmp_path / "a")
-    for ask in (stores.read, stores.open_file, lambda path: stores.read_range(path, 0, 1)):
+    for ask in (stores.read, stores.open_file):
         with pytest.raises(stores.ReadError, match=f"^cannot read {missing}: No such file .*; all workers need"):
             ask(missing)
 

@@ -19,8 +19,7 @@ class PreprocessConfig(job_config.JobConfig):
     min_count: int | None = None  # leave out words that occur less often; None: 1
     max_vocab: int | None = None  # words to keep, <S>, </S> and <UNK> among them; None: all
     shards: int | None = None  # files to write; None: one per 8 MB of text
-    shuffle: bool = False  # whether to shuffle all sentences on disk, which takes twice the disk space
-    seed: int = 0  # of the shuffle and the held-out split
+    seed: int = 0  # of the held-out split
     heldout: Path | None = None  # folder to make of held-out sentences, which `output` then leaves out
     heldout_fraction: float | None = None  # share of the distinct sentences to hold out; None: 0.01
 

@@ -17,7 +17,7 @@ class Encoded(NamedTuple):
     """Sentences as TFRecords."""
 
     records: list[bytes]  # framed
-    counts: np.ndarray  # int64 (len(records), len(COUNTED))
+    counts: dict[str, int]  # by COUNTED
 
 
 class Encoder:
@@ -32,7 +32,7 @@ class Encoder:
         """Returns the records of sentences, which must not be empty."""
         words = list(itertools.chain.from_iterable(block))
         if not words:
-            return Encoded([], np.zeros((0, len(COUNTED)), np.int64))
+            return Encoded([], dict.fromkeys(COUNTED, 0))
         unknown = self._unknown
         varints = list(map(self._varints.get, words, itertools.repeat(unknown)))
         lengths = np.fromiter(map(len, words), np.int64, len(words))
@@ -43,33 +43,29 @@ class Encoder:
         text, sizes = b"".join(words), lengths.astype(np.uint8).tobytes()
         ends = np.cumsum([len(sentence) for sentence in block])
         text_ends = np.cumsum(lengths)[ends - 1]
-        encoded, unknowns = [], []
+        encoded = []
         start = text_start = 0
         for end, text_end in zip(ends.tolist(), text_ends.tolist(), strict=True):
-            inner = varints[start:end]
-            token_ids = self._begin + b"".join(inner) + self._end
+            token_ids = self._begin + b"".join(varints[start:end]) + self._end
             record = wire.encode_example(token_ids, text[text_start:text_end], sizes[start:end])
             encoded.append(wire.frame(record))
-            unknowns.append(inner.count(unknown))
             start, text_start = end, text_end
-        starts = np.concatenate([[0], ends[:-1]])
-        counts = np.empty((len(block), len(COUNTED)), np.int64)
-        counts.T[:] = (
-            np.ones_like(ends),
-            ends - starts,
-            np.diff(text_ends, prepend=0),
-            unknowns,
-            np.add.reduceat(_is_reserved(words, text), starts),
-            np.add.reduceat(is_cut.astype(np.int64), starts),
-            [len(record) for record in encoded],
+        counts = (
+            len(block),
+            len(words),
+            len(text),
+            varints.count(unknown),
+            _num_reserved(words, text),
+            int(is_cut.sum()),
+            sum(map(len, encoded)),
         )
-        return Encoded(encoded, counts)
+        return Encoded(encoded, dict(zip(COUNTED, counts, strict=True)))
 
 
-def _is_reserved(words: list[bytes], text: bytes) -> np.ndarray:
-    """Returns which words are spelled like a sentence boundary, given also the joined `text` of all words."""
+def _num_reserved(words: list[bytes], text: bytes) -> int:
+    """Returns how many words are spelled like a sentence boundary, given also the joined `text` of all words."""
     marks = char_ids.SENTENCE_MARKS
     # True for nearly all text.
     if not any(mark in text for mark in marks):
-        return np.zeros(len(words), np.int64)
-    return np.array([word in marks for word in words], np.int64)
+        return 0
+    return sum(word in marks for word in words)

@@ -28,7 +28,6 @@ def describe(
         "seed": settings.seed,
         "tokenizer": settings.tokenizer,
         "line": settings.line,
-        "shuffled": config.shuffle,
         "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
         "heldout_fraction": settings.heldout_fraction,
         "irregular": report.irregular(irregular, sentences.rules(settings)),

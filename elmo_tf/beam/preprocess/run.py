@@ -20,7 +20,7 @@ import apache_beam as beam
 import elmo_tf
 from elmo_tf.beam import corpus_tasks, failures, job_config, output_folder, progress, report, runners
 from elmo_tf.beam.job_config import require
-from elmo_tf.beam.preprocess import counts, info, shards, shuffle
+from elmo_tf.beam.preprocess import counts, info, shards
 from elmo_tf.beam.preprocess.config import PreprocessConfig
 from elmo_tf.corpus import corpora, sentences
 from elmo_tf.errors import InputError
@@ -112,20 +112,9 @@ def build(
         packed_words = pipeline | "GivenVocabulary" >> beam.Create([zlib.compress(vocab)])
         words = packed_words | "Unpack" >> beam.Map(lambda content: counts.Counted(zlib.decompress(content)))
     words = beam.pvalue.AsSingleton(words)
-    side_inputs, num_written = [words], num_tasks
-    if not config.shuffle:
-        written = tasks | "WriteShards" >> beam.ParDo(shards.WriteTask(*task_arguments, output), words)
-    else:
-        size = sum(file.text_size for file in corpus)
-        num_written = output.num_shards
-        num_buckets = num_written * max(1, -(-size // (num_written * shuffle.BUCKET_BYTES)))
-        scattered = tasks | "Scatter" >> beam.ParDo(shuffle.Scatter(*task_arguments, output, num_buckets), words)
-        side_inputs.append(beam.pvalue.AsSingleton(scattered | "ListScattered" >> beam.combiners.ToList()))
-        numbers = pipeline | "Shards" >> beam.Create(range(num_written)) | "SpreadShards" >> beam.Reshuffle()
-        gather = shuffle.Gather(*task_arguments, output, num_buckets, num_tasks)
-        written = numbers | "Gather" >> beam.ParDo(gather, side_inputs[-1])
-    finish = _Finish(*task_arguments, output, config, packed, num_written)
-    _ = written | "ListShards" >> beam.combiners.ToList() | "Finish" >> beam.ParDo(finish, *side_inputs)
+    written = tasks | "WriteShards" >> beam.ParDo(shards.WriteTask(*task_arguments, output), words)
+    finish = _Finish(*task_arguments, output, config, packed, num_tasks)
+    _ = written | "ListShards" >> beam.combiners.ToList() | "Finish" >> beam.ParDo(finish, words)
 
 
 @dataclasses.dataclass(eq=False)
@@ -135,22 +124,16 @@ class _Finish(failures.TaskFn):
     output: shards.Output
     config: PreprocessConfig
     corpus: bytes  # packed
-    num_written: int
+    num_tasks: int
 
-    phase = 3
+    phase = 2
 
-    def process_task(
-        self,
-        written: list[tuple[int, shards.TaskResult]],
-        words: counts.Counted,
-        scattered: list[tuple[int, shuffle.Scattered]] | None = None,
-    ) -> tuple[()]:
+    def process_task(self, written: list[tuple[int, shards.TaskResult]], words: counts.Counted) -> tuple[()]:
         results = dict(written)  # a bundle that is repeated may bring a result twice
-        corpus = corpus_tasks.unpack(self.corpus)
-        if len(results) < self.num_written:
+        if len(results) < self.num_tasks:
             return ()
-        read = results if scattered is None else dict(scattered)
-        shared = info.describe(self.config, corpus, words, (task.irregular for task in read.values()))
+        corpus = corpus_tasks.unpack(self.corpus)
+        shared = info.describe(self.config, corpus, words, (task.irregular for task in results.values()))
         infos = {split: shards.info_of_split(split, results.values(), shared) for split in self.output.folders}
         info.check_splits(infos)
         corpora.check_unchanged(corpus)

@@ -13,8 +13,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
-import numpy as np
-
 from elmo_tf.beam import failures, output_folder, report
 from elmo_tf.beam.preprocess import counts, encoder
 from elmo_tf.beam.progress import TaskProgress
@@ -61,7 +59,7 @@ class Shard:
         self._create, self._split, self._number, self._name = create, split, number, name
         self._file: BinaryIO | None = None
         self._checksum = hashlib.sha256()
-        self._totals = np.zeros(len(encoder.COUNTED), np.int64)
+        self._totals = collections.Counter[str]()
 
     def write(self, encoded: encoder.Encoded) -> None:
         """Appends records."""
@@ -71,41 +69,13 @@ class Shard:
         content = b"".join(encoded.records)
         self._file.write(content)
         self._checksum.update(content)
-        self._totals += encoded.counts.sum(axis=0)
+        self._totals.update(encoded.counts)
 
     def statistics(self) -> Statistics | None:
         """Returns the totals of what is written so far; None if nothing is."""
         if self._file is None:
             return None
-        totals = dict(zip(encoder.COUNTED, self._totals.tolist(), strict=True))
-        return Statistics(self._split, self._number, self._name, totals, self._checksum.hexdigest())
-
-
-@dataclasses.dataclass(eq=False)
-class ConvertTextFn(failures.TaskFn):
-    """A step whose tasks are parts of the text, which become records. Its side input is `counts.Counted`."""
-
-    output: Output
-
-    phase = 1
-
-    def setup(self) -> None:
-        self._reader = sentences.Reader(self.output.settings)
-
-    def convert(
-        self, task: corpora.Task, words: counts.Counted, irregular: collections.Counter
-    ) -> Iterator[dict[str, encoder.Encoded]]:
-        """Yields the records of each block of a task, by split; adds to `irregular`."""
-        counts.check(words, self.output.min_count)
-        encode, progress = encoder_of(words.content).encode, TaskProgress(self.folder, "writing")
-        for batch in self._reader.read(task):
-            parts = self.output.settings.split(batch.sentences)
-            encoded = {split: encode(parts[split]) for split in self.output.folders}
-            yield encoded
-            irregular.update(batch.irregular)
-            amounts = sum(part.counts[:, :2].sum(axis=0) for part in encoded.values())
-            progress.add(batch.size, *amounts.tolist())
-        progress.write()
+        return Statistics(self._split, self._number, self._name, dict(self._totals), self._checksum.hexdigest())
 
 
 @functools.lru_cache(maxsize=1)
@@ -114,17 +84,36 @@ def encoder_of(content: bytes) -> encoder.Encoder:
     return encoder.Encoder(vocabulary.from_bytes(content, record_folder.VOCABULARY_FILE))
 
 
-class WriteTask(ConvertTextFn):
-    """`corpora.Task` -> its number and `TaskResult`: its shards are written, in the order of the text."""
+@dataclasses.dataclass(eq=False)
+class WriteTask(failures.TaskFn):
+    """`corpora.Task` -> its number and `TaskResult`: its shards are written, in the order of the text.
+
+    The side input is `counts.Counted`.
+    """
+
+    output: Output
+
+    phase = 1
+
+    def setup(self) -> None:
+        self._reader = sentences.Reader(self.output.settings)
 
     def process_task(self, task: corpora.Task, words: counts.Counted) -> Iterator[tuple[int, TaskResult]]:
         if not words.content:
             return
+        counts.check(words, self.output.min_count)
+        encode, progress = encoder_of(words.content).encode, TaskProgress(self.folder, "writing")
         irregular, numbers = collections.Counter[str](), itertools.cycle(task.shards)
         with open_shards(self.output, task.shards) as shards:
-            for encoded, number in zip(self.convert(task, words, irregular), numbers, strict=False):
-                for split in self.output.folders:
-                    shards[split, number].write(encoded[split])
+            for batch, number in zip(self._reader.read(task), numbers, strict=False):
+                parts = self.output.settings.split(batch.sentences)
+                encoded = {split: encode(parts[split]) for split in self.output.folders}
+                for split, records in encoded.items():
+                    shards[split, number].write(records)
+                irregular.update(batch.irregular)
+                amounts = (sum(part.counts[name] for part in encoded.values()) for name in ("sentences", "tokens"))
+                progress.add(batch.size, *amounts)
+            progress.write()
         yield task.number, written(shards.values(), irregular)
 
 

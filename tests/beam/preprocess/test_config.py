@@ -14,10 +14,10 @@ from elmo_tf.errors import InputError
 
 
 def test_a_command_line_sets_the_fields_that_it_names():
-    argv = ["--input", "a", "b", "--output=c", "--input", "d", "--min-count=2", "--shuffle", "--direct_num_workers=2"]
+    argv = ["--input", "a", "b", "--output=c", "--input", "d", "--min-count=2", "--direct_num_workers=2"]
     arguments = jobs.parsed("preprocess", argv)
     beam = ["--direct_num_workers=2"]
-    assert arguments == {"input": ["a", "b", "d"], "output": "c", "min_count": 2, "shuffle": True, "beam": beam}
+    assert arguments == {"input": ["a", "b", "d"], "output": "c", "min_count": 2, "beam": beam}
     config = PreprocessConfig(**arguments)
     assert (config.input, config.beam, config.tokenizer) == (("a", "b", "d"), ("--direct_num_workers=2",), "whitespace")
     config = PreprocessConfig(input="a", output="b", tokenizer="unicode", line="paragraph")

@@ -21,7 +21,7 @@ from elmo_tf.files import stores
 from tests.beam.common import PROCESSES, contents, interrupted, start
 from tests.helpers import slow
 
-SHUFFLED = ["--shuffle", "--shards=6", "--min-count=2"]
+OPTIONS = ["--shards=6", "--min-count=2"]
 HINT = "run the same command again"
 
 
@@ -30,13 +30,12 @@ def finished_shards(output: pathlib.Path) -> list[pathlib.Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [["--shards=6"], SHUFFLED], ids=["in order", "shuffled"])
-def test_a_run_killed_at_ten_moments_writes_the_same_bytes_in_the_end(corpus, process, tmp_path, options):
+def test_a_run_killed_at_ten_moments_writes_the_same_bytes_in_the_end(corpus, process, tmp_path):
     paths = corpus(b"".join(b"word%d is number%d of sentence%d\n" % (n % 997, n % 13, n) for n in range(60_000)))
-    whole = process(paths, *options, output="whole")
+    whole = process(paths, *OPTIONS, output="whole")
     output, choose = tmp_path / "killed", random.Random(0)
     for moment in range(10):
-        run = start("preprocess", "--input", *paths, "--output", output, *options)
+        run = start("preprocess", "--input", *paths, "--output", output, *OPTIONS)
         while run.poll() is None and not (output / "plan.json").exists():
             time.sleep(0.01)
         time.sleep(choose.random() * moment / 5)
@@ -46,19 +45,19 @@ def test_a_run_killed_at_ten_moments_writes_the_same_bytes_in_the_end(corpus, pr
             break
         assert moment == 0 or not (output / "_SUCCESS").exists() or (output / "plan.json").exists()
     if (output / "plan.json").exists():
-        process(paths, *options, output="killed")
+        process(paths, *OPTIONS, output="killed")
     assert contents(output) == contents(whole)
 
 
 def test_two_runs_of_one_command_at_once_end_with_the_same_files(corpus, process, tmp_path):
     paths = corpus(b"".join(b"word%d is in sentence%d\n" % (n % 997, n) for n in range(30_000)))
-    runs = [start("preprocess", "--input", *paths, "--output", tmp_path / "both", *SHUFFLED) for _ in range(2)]
+    runs = [start("preprocess", "--input", *paths, "--output", tmp_path / "both", *OPTIONS) for _ in range(2)]
     ends = [(run.communicate(timeout=120)[1].splitlines()[-1], run.returncode) for run in runs]
     refused = f"elmo-tf: error: {tmp_path / 'both'}: is finished; delete it to run the job again"
     # The slower run may begin after the other has finished.
     assert all(code == 0 or (code == 1 and line == refused) for line, code in ends), ends
     assert any(code == 0 for _, code in ends)
-    assert contents(tmp_path / "both") == contents(process(paths, *SHUFFLED, output="whole"))
+    assert contents(tmp_path / "both") == contents(process(paths, *OPTIONS, output="whole"))
 
 
 def test_a_run_whose_folder_another_one_finishes_ends_with_it_and_one_that_is_deleted_is_an_error(
