@@ -165,7 +165,7 @@ def test_wrong_input_is_one_line_that_names_it_and_nothing_is_left_behind(
         ("corpus", "required: CORPUS"),
         ("import --output new/model", "one of the arguments NAME --weights --checkpoint is required"),
         ("import small --weights text.txt --output new/model", "argument --weights: not allowed with argument NAME"),
-        ("corpus lm1b --output new/corpus --url http://host/ --archive text.txt", "not allowed with"),
+        ("corpus lm1b --archive text.txt", "required: --output"),
     ],
 )
 def test_wrong_usage_ends_with_status_2_and_nothing_is_left_behind(project, command, message, capsys, monkeypatch):
