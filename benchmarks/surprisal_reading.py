@@ -9,7 +9,7 @@ Linear regressions of each word's mean self-paced reading time. Predictors of th
 the logarithm of the frequency, of the word and of the word before it. Each model adds the surprisal of both words. The
 gain is the difference of the log-likelihood of held-out words under a normal distribution: ten folds, the mean of ten
 divisions (seeds 0 to 9) and over the words; its standard error is over the words. The first two words of a story are
-left out, because GPT-3 gives the first no probability. Sentences are split by `sentence_split`.
+left out, because GPT-3 gives the first no probability. Sentences are split by `raw_text`.
 
 Prints a table and a line of JSON. The 5-gram model's bits and the frequencies are kept in --output.
 """
@@ -33,7 +33,7 @@ import elmo_tf
 from benchmarks import kneser_ney, measuring
 from elmo_tf import scoring
 from elmo_tf.scoring import Sentence
-from elmo_tf.text.sentence_split import split_sentences
+from elmo_tf.text import raw_text
 from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, Vocabulary
 
 FOLDS, SEEDS = 10, 10
@@ -63,11 +63,8 @@ def read_stories(folder: pathlib.Path) -> list[Story]:
 
 def lines(words: Sequence[str]) -> Iterator[list[str]]:
     """Yields the words of each sentence."""
-    text = " ".join(words)
-    starts = np.cumsum([0, *(len(word) + 1 for word in words)])
-    first = [int(np.searchsorted(starts, sentence[0].start)) for sentence in split_sentences(text)]
-    for start, end in zip(first, [*first[1:], len(words)], strict=True):
-        yield list(words[start:end])
+    for sentence in raw_text.break_sentences([" ".join(words)]).numpy():
+        yield sentence.decode().split(" ")
 
 
 def gpt3(folder: pathlib.Path, stories: Sequence[Story]) -> list[float]:

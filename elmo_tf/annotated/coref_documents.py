@@ -13,7 +13,8 @@ from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
-from elmo_tf.text.sentence_split import split_sentences
+from elmo_tf.text.penn import ABBREVIATIONS, Word
+from elmo_tf.text.tokenizers import words_of
 
 _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
 # One or both brackets of a mention, with the cluster's name: a number, or CorefUD's e1. Bars between are optional.
@@ -21,6 +22,8 @@ _BRACKET = re.compile(r"\((\w+)(\))?|(\w+)\)")
 _BRACKETS = re.compile(rf"(?:{_BRACKET.pattern})(?:\|?(?:{_BRACKET.pattern}))*")
 _EMPTY_WORD = "_"  # stands for a word without characters
 _NOTHING = ("-", "_", "*", "")  # no mention, or no speaker
+_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
+_ABBREVIATION = re.compile(ABBREVIATIONS, re.IGNORECASE)
 _WORD = 3
 # CoNLL-2012 has eleven columns before the predicates' and the mentions', and the speaker in the tenth.
 _SPEAKER, _COLUMNS = 9, 12
@@ -91,10 +94,36 @@ def read_documents(path: str | os.PathLike, labelled: bool = True, tokenizer: st
 
 
 def document_of_text(text: str, key: str = "", tokenizer: str = "penn") -> Document:
-    """Returns a document without clusters for running text, split into sentences and words."""
-    sentences = split_sentences(text, tokenizer)
-    offsets = [(word.start, word.end) for sentence in sentences for word in sentence]
-    return Document(key, [[word.text for word in sentence] for sentence in sentences], offsets=offsets)
+    """Returns a document without clusters for running text, split into sentences and words.
+
+    Sentences end at empty lines and where `raw_text.break_sentences` ends them; the full stop of an abbreviation, such
+    as `Sept.`, belongs to its word.
+    """
+    from elmo_tf.text import raw_text  # noqa: PLC0415 - imports TensorFlow, and needs tensorflow-text
+
+    # NUL and half of a surrogate pair, which cannot be broken, are replaced by a character each.
+    text = text.replace("\0", " ").encode(errors="replace").decode()
+    sentences, offsets, end = [], [], 0
+    for encoded in raw_text.break_sentences(_EMPTY_LINE.split(text)).numpy():
+        sentence = encoded.decode()
+        start = text.index(sentence, end)
+        end = start + len(sentence)
+        if words := _with_abbreviations(words_of(sentence, tokenizer)):
+            sentences.append([word.text for word in words])
+            offsets += [(start + word.start, start + word.end) for word in words]
+    return Document(key, sentences, offsets=offsets)
+
+
+def _with_abbreviations(words: list[Word]) -> list[Word]:
+    """Joins abbreviations that the tokenizer has split from their full stops."""
+    joined: list[Word] = []
+    for word in words:
+        before = joined[-1] if joined else None
+        if word.text == "." and before and before.end == word.start and _ABBREVIATION.fullmatch(before.text):
+            joined[-1] = Word(f"{before.text}.", before.start, word.end)
+        else:
+            joined.append(word)
+    return joined
 
 
 def _of_columns(path: str | os.PathLike) -> Iterator[Document]:

@@ -4,8 +4,6 @@ Exit status 0, 1 (failed: one line on stderr), 2 (usage), 130 (interrupted) or 1
 Logs go to stderr, results to stdout.
 """
 
-import _thread
-import contextlib
 import functools
 import itertools
 import logging
@@ -13,10 +11,8 @@ import os
 import select
 import signal
 import sys
-import threading
-import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from elmo_tf import __version__
 from elmo_tf.cli import quiet
@@ -34,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
     _configure_logging()
     flags: Callable[[], dict[str, str]] = dict
     try:
-        with _resend_lost_interrupts(), explain_out_of_memory():
+        with explain_out_of_memory():
             if argv[:1] in (["preprocess"], ["embed"]):  # they take Beam's options, too
                 from elmo_tf.cli import jobs
 
@@ -65,32 +61,6 @@ def main(argv: list[str] | None = None) -> int:
         print("elmo-tf:", interrupt.args[0] if interrupt.args else "interrupted", file=sys.stderr)
         return 130
     return 0
-
-
-@contextlib.contextmanager
-def _resend_lost_interrupts() -> Iterator[None]:
-    """Resends a Ctrl-C that Python swallowed inside a callback or `__del__`.
-
-    Beam's pipelines have many weak references; without this, about one Ctrl-C in a hundred had no effect.
-    """
-    hook, main_thread = sys.unraisablehook, threading.get_ident()
-
-    def resend() -> None:
-        time.sleep(0.01)
-        signal.pthread_kill(main_thread, signal.SIGINT)
-
-    def on_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
-        if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            # Not `threading`, whose locks the interrupted code may hold.
-            _thread.start_new_thread(resend, ())
-        else:
-            hook(unraisable)
-
-    sys.unraisablehook = on_unraisable
-    try:
-        yield
-    finally:
-        sys.unraisablehook = hook
 
 
 def _with_flags(error: InputError, flags: dict[str, str], argv: list[str]) -> str:

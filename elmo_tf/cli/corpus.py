@@ -1,7 +1,6 @@
 """The command `corpus`: downloads public corpora."""
 
 import argparse
-import dataclasses
 
 from elmo_tf.cli.arguments import add_command
 
@@ -17,14 +16,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     lm1b = add_command(corpora, "lm1b", _lm1b, help_text, needs_tensorflow=False)
     lm1b.add_argument("--output", required=True, metavar="DIR", help="a new folder for the training and held-out text")
-    source = lm1b.add_mutually_exclusive_group()
-    source.add_argument("--url", help="a mirror of the archive, which must have the same checksum")
-    source.add_argument("--archive", metavar="FILE", help="an archive that is already downloaded; it is kept")
+    lm1b.add_argument("--archive", metavar="FILE", help="an archive that is already downloaded; it is kept")
 
 
 def _lm1b(arguments: argparse.Namespace) -> None:
     from elmo_tf.corpus import lm1b
 
-    source = dataclasses.replace(lm1b.LM1B, url=arguments.url) if arguments.url else lm1b.LM1B
-    lm1b.fetch(arguments.output, source, arguments.archive)
+    lm1b.fetch(arguments.output, arguments.archive)
     print(arguments.output)

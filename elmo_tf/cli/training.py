@@ -65,7 +65,6 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
     help_text = "stop after N evaluations without a better --heldout perplexity (train.patience, 0 by default: never)"
     add("--patience", type=non_negative, metavar="N", help=help_text)
     add("--seed", type=non_negative, metavar="N", help="random seed (train.seed; default: 0)")
-    add("--profile", action="store_true", help="profile five steps for TensorBoard")
     help_text = "change a setting (docs/settings.md lists all); may be repeated"
     add("--set", action="append", default=[], dest="assignments", metavar="KEY=VALUE", help=help_text)
 
@@ -111,7 +110,7 @@ def _shared_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
     from elmo_tf.training import workers
 
     strategy = workers.from_environment()
-    return {name: getattr(arguments, name) for name in ("heldout", "steps", "profile")} | {"strategy": strategy}
+    return {"heldout": arguments.heldout, "steps": arguments.steps, "strategy": strategy}
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:

@@ -7,7 +7,6 @@ leave `OUTPUT.download` or a hidden folder `.OUTPUT.incomplete-...` beside it, w
 """
 
 import contextlib
-import dataclasses
 import logging
 import os
 import pathlib
@@ -17,39 +16,23 @@ import tarfile
 from collections.abc import Iterator
 
 from elmo_tf.errors import InputError
-from elmo_tf.files import download, intact, lock, staging
-from elmo_tf.files.progress import ByteProgress
+from elmo_tf.files import download, intact, lock, progress, staging
 
-_COPY_BYTES = 1 << 20
+URL = "http://www.statmt.org/lm-benchmark/1-billion-word-language-modeling-benchmark-r13output.tar.gz"
+SIZE = 1_792_209_805  # bytes
+SHA256 = "01ba60381110baf7f189dfd2b8374de371e8c9a340835793f190bdae9e90a34e"
+ROOT = "1-billion-word-language-modeling-benchmark-r13output"  # the archive's only folder
+# The folders in it that are unpacked: the files directly in them.
+FOLDERS = ("training-monolingual.tokenized.shuffled", "heldout-monolingual.tokenized.shuffled")
+
 _log = logging.getLogger("elmo_tf")
 
 
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """A published archive, and what to take from it."""
-
-    url: str
-    size: int  # bytes
-    sha256: str  # hexadecimal
-    root: str  # the archive's only folder
-    folders: tuple[str, ...]  # in the root; the files directly in them are unpacked
-
-
-LM1B = Source(
-    url="http://www.statmt.org/lm-benchmark/1-billion-word-language-modeling-benchmark-r13output.tar.gz",
-    size=1_792_209_805,
-    sha256="01ba60381110baf7f189dfd2b8374de371e8c9a340835793f190bdae9e90a34e",
-    root="1-billion-word-language-modeling-benchmark-r13output",
-    folders=("training-monolingual.tokenized.shuffled", "heldout-monolingual.tokenized.shuffled"),
-)
-
-
-def fetch(output: str | os.PathLike, source: Source = LM1B, archive: str | os.PathLike | None = None) -> None:
-    """Makes the folder `output` with the source's folders.
+def fetch(output: str | os.PathLike, archive: str | os.PathLike | None = None) -> None:
+    """Makes the folder `output` with the folders of training and held-out text.
 
     Args:
         output: a new folder.
-        source: the archive.
         archive: a downloaded copy to unpack, which stays where it is; None: download it to `OUTPUT.download`, which is
             deleted at the end.
 
@@ -59,19 +42,17 @@ def fetch(output: str | os.PathLike, source: Source = LM1B, archive: str | os.Pa
     output = pathlib.Path(output)
     staging.check_absent(output)
     with _locked_parent(output):
-        if archive is not None:
-            intact.check(pathlib.Path(archive), source.size, source.sha256)
-            _unpack(pathlib.Path(archive), output, source)
+        packed = pathlib.Path(archive or f"{os.path.abspath(output)}.download")
+        if archive or packed.exists():  # left by a run that ended while it unpacked
+            intact.check(packed, SIZE, SHA256)
         else:
-            downloaded = pathlib.Path(f"{os.path.abspath(output)}.download")
-            if downloaded.exists():  # left by a run that ended while it unpacked; it is checked again
-                downloaded.rename(download.part_of(downloaded))
-            download.download(source.url, source.size, source.sha256, downloaded)
-            _unpack(downloaded, output, source)
-            downloaded.unlink()
-    text = shlex.quote(str(output / source.folders[0] / "*"))
+            download.download(URL, SIZE, SHA256, packed)
+        _unpack(packed, output)
+        if not archive:
+            packed.unlink()
+    text = shlex.quote(str(output / FOLDERS[0] / "*"))
     command = f"elmo-tf preprocess --input {text} --min-count 3 --output data/lm1b"
-    counts = [f"{len(os.listdir(output / folder))} files in {folder}" for folder in source.folders]
+    counts = [f"{len(os.listdir(output / folder))} files in {folder}" for folder in FOLDERS]
     _log.info("ready in %s: %s; now, for example:\n%s", output, " and ".join(counts), command)
 
 
@@ -90,31 +71,24 @@ def _locked_parent(output: pathlib.Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> None:
+def _unpack(archive: pathlib.Path, output: pathlib.Path) -> None:
+    folders = [pathlib.PurePosixPath(ROOT, name) for name in FOLDERS]
+    report = progress.reporter("unpacking {:,} of {:,} MB")
     with (
         open(archive, "rb") as packed,
         tarfile.open(fileobj=packed, mode="r:gz") as members,
-        ByteProgress("unpacking", source.size) as progress,
-        staging.new_folder(output) as folder,
+        staging.new_folder(output) as new,
         download.writing(output),
     ):
-        for name in source.folders:
-            (folder / name).mkdir()
+        for name in FOLDERS:
+            (new / name).mkdir()
         for member in members:
-            progress.show(packed.tell())
-            # No link reaches `extractfile`, which would follow it.
-            path = _unpacked_path(member, source)
-            if path is None or (content := members.extractfile(member)) is None:
+            report(packed.tell() // 10**6, SIZE // 10**6)
+            path = pathlib.PurePosixPath(member.name)
+            if path.parent not in folders or path.name.startswith("."):  # `..`, macOS's `._` files
                 continue
-            with open(folder / path, "xb") as file:
-                shutil.copyfileobj(content, file, _COPY_BYTES)
-            staging.sync(folder / path)
-
-
-def _unpacked_path(member: tarfile.TarInfo, source: Source) -> str | None:
-    """Returns the path of a member in the output folder; None for a member that is not unpacked."""
-    match pathlib.PurePosixPath(member.name).parts:
-        # Names that begin with a dot are `..` and macOS's `._` files.
-        case (source.root, folder, name) if member.isreg() and folder in source.folders and not name.startswith("."):
-            return f"{folder}/{name}"
-    return None
+            # Nothing but a regular file: `extractfile` would follow a link.
+            if member.isreg() and (content := members.extractfile(member)):
+                with open(new / path.relative_to(ROOT), "xb") as file:
+                    shutil.copyfileobj(content, file, 1 << 20)
+                staging.sync(file.name)

@@ -1,7 +1,6 @@
 """The progress line on stderr, and how numbers and tables are printed."""
 
 import contextlib
-import datetime
 import math
 import os
 import shutil
@@ -53,39 +52,6 @@ class ProgressLine:
         self._last, self._is_open = time.monotonic(), True
         # The cursor goes back to the start, so that whatever is printed next replaces the line.
         _print(f"{text}\033[K\r", end="") if self._terminal else _print(text)
-
-
-class ByteProgress:
-    """A progress line in megabytes, with speed and time left; shows nothing for work that takes only a moment.
-
-    `activity` is its first word; `done` of `total` bytes are there at the start.
-    """
-
-    def __init__(self, activity: str, total: int, done: int = 0):
-        self._activity, self._total, self.line = activity, total, ProgressLine(at_once=False)
-        self.restart(done)
-
-    def __enter__(self) -> "ByteProgress":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.line.clear()
-
-    def restart(self, done: int) -> None:
-        """Measures the speed from now on, with `done` bytes already there."""
-        self._first, self._started_at = done, time.monotonic()
-        self.show(done)
-
-    def show(self, done: int) -> None:
-        """Shows the progress, if it is time to update the line."""
-        if not self.line.due():
-            return
-        text = f"{self._activity} {done / 1e6:,.0f}/{self._total / 1e6:,.0f} MB"
-        if done > self._first:
-            rate = (done - self._first) / (time.monotonic() - self._started_at)
-            left = datetime.timedelta(seconds=round((self._total - done) / rate))
-            text += f"  {rate / 1e6:,.1f} MB/s  {left} left"
-        self.line.show(text)
 
 
 def reporter(template: str, on_terminals_only: bool = False) -> Callable[[int, int], None]:

@@ -56,7 +56,7 @@ _ABBREVIATION = (
     r"Viz|Etc|MRS?|MS|MME|DR|PROF|REV|HON|ST|CAPT|COL|GEN|LT|LIEUT|SGT|SEN|REP|JR|SR|INC|LTD|CORP|CO|VS|ETC|"
     r"vs|viz|etc|mrs?|dr|jr|sr|inc|ltd|Ph\.D)\."
 )
-# A full stop after these does not end a sentence, in `sentence_split` and `raw_text`.
+# A full stop after these does not end a sentence, in `raw_text`.
 ABBREVIATIONS = (
     "mr|mrs|ms|messrs|mme|mlle|dr|prof|rev|hon|st|mt|capt|col|gen|lt|sgt|gov|sen|rep|jr|sr|"
     "vs|cf|viz|vol|fig|pp|inc|co|corp|ltd|dept|jan|feb|mar|apr|aug|sept|oct|nov|dec"

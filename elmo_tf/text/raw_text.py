@@ -61,14 +61,16 @@ _TOKEN = "|".join(
     ]
 )
 
+# A pair of them may stand apart, as in tokenized text.
+_CLOSING = r"[\"'\x{BB}\p{Pf}\p{Pe}]"
 # Where a sentence may end: a mark, closing quotes and brackets, white space, which Chinese and Japanese do not need.
 _END = (
     # With the marks of Indic scripts, Urdu and Arabic.
-    r"[.!?\x{2026}\x{964}\x{965}\x{6D4}\x{61F}]+[\"'\x{BB}\p{Pf}\p{Pe}]*[\s\p{Z}]+"
+    rf"[.!?\x{{2026}}\x{{964}}\x{{965}}\x{{6D4}}\x{{61F}}]+{_CLOSING}*(?:[\s\p{{Z}}]+{_CLOSING}+)?[\s\p{{Z}}]+"
     r"|[\x{3002}\x{FF01}\x{FF1F}]+[\p{Pf}\p{Pe}]*[\s\p{Z}]*"
 )
 # A full stop does not end a sentence after these: abbreviations, initials, letters with full stops between them.
-_ABBREVIATED = rf"(?s)(?:.*[\s\p{{Z}}\p{{Ps}}\p{{Pi}}\"'])?(?:(?i:{ABBREVIATIONS})|\p{{Lu}}|(?:\p{{L}}\.)+\p{{L}})"
+_ABBREVIATED = rf"(?s)(?:.*[\s\p{{Z}}\p{{Ps}}\p{{Pi}}\"'])?(?:(?i:{ABBREVIATIONS})|[^\P{{Lu}}I]|(?:\p{{L}}\.)+\p{{L}})"
 # No sentence begins like this.
 _CONTINUATION = r"(?s)[\p{Ll},;:].*"
 

@@ -35,7 +35,6 @@ def finetune(
     heldout: str | os.PathLike | None = None,
     steps: int | None = None,
     strategy: tf.distribute.Strategy | None = None,
-    profile: bool = False,
     on_record: Callable[[MetricsLine], None] | None = None,
 ) -> Workdir:
     """Trains the newest model of the workdir `source` further on `data`, in another workdir.
@@ -46,7 +45,7 @@ def finetune(
     Args:
         source: a workdir with a checkpoint, with a softmax or without.
         assignments: `key=value` changes to the configuration of `source`.
-        data, workdir, heldout, steps, strategy, profile, on_record: as for `train`.
+        data, workdir, heldout, steps, strategy, on_record: as for `train`.
 
     Returns:
         the workdir, with a checkpoint of the last step.
@@ -70,7 +69,7 @@ def finetune(
         target.check_records(records, heldout_records)
         with explain_out_of_memory(*MEMORY_SETTINGS):
             _make_workdir(opened, target)
-    return train(config, data, workdir, heldout, steps, strategy, profile, on_record)
+    return train(config, data, workdir, heldout, steps, strategy, on_record)
 
 
 def _make_workdir(source: Workdir, target: Workdir) -> None:

@@ -41,7 +41,6 @@ def train(
     heldout: str | os.PathLike | None = None,
     steps: int | None = None,
     strategy: tf.distribute.Strategy | None = None,
-    profile: bool = False,
     on_record: Callable[[MetricsLine], None] | None = None,
 ) -> Workdir:
     """Trains a BiLM on `data`, resuming from the newest intact checkpoint of `workdir`, if any.
@@ -58,7 +57,6 @@ def train(
         steps: total number of steps, those of earlier runs included; None: `train.epochs` passes over `data`.
         strategy: the devices; None: one replica on each visible GPU, or one on the CPU. All processes of a
             `MultiWorkerMirroredStrategy` call this with the same arguments; the first of them writes.
-        profile: whether to trace some steps for TensorBoard.
         on_record: called with each line of `metrics.jsonl`, a dictionary with the losses of a step or an evaluation;
             training waits for it. Steps that a resumed run repeats are passed again. An exception that it raises
             becomes a warning. Only the first of several workers calls it.
@@ -88,7 +86,7 @@ def train(
     run_class = Run
     if devices.num_workers(strategy) > 1:
         from elmo_tf.training.several import SharedRun as run_class  # noqa: PLC0415 - not read on one machine
-    return run_class(config, records, workdir, heldout_records, steps, strategy, profile, on_record).train()
+    return run_class(config, records, workdir, heldout_records, steps, strategy, on_record).train()
 
 
 @dataclasses.dataclass
@@ -101,7 +99,6 @@ class Run:
     heldout_records: Records | None
     steps: int | None
     strategy: tf.distribute.Strategy
-    profile: bool
     on_record: Callable[[MetricsLine], None] | None
 
     def train(self) -> Workdir:
@@ -153,7 +150,7 @@ class Run:
         board = Board(workdir.logs)
         board.configuration(workdir.config, self.state.step)
         diagnostics = Diagnostics(self.state.trainer, self.records.vocabulary.tokens)
-        return Monitor(self.state, self.last_step, metrics, board, diagnostics, self.profile)
+        return Monitor(self.state, self.last_step, metrics, board, diagnostics)
 
     def new_evaluation(self) -> HeldoutEvaluation:
         """Returns what evaluates on the held-out text."""

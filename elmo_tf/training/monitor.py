@@ -16,9 +16,6 @@ from elmo_tf.training.step import StepResult
 from elmo_tf.training.tensorboard import Board, Diagnostics
 from elmo_tf.workdir.metrics_file import HeldoutLine, MetricsFile
 
-# Steps of a run that are traced, after the one that builds the graph.
-_PROFILED = range(5, 10)
-
 
 @dataclasses.dataclass
 class Monitor:
@@ -29,11 +26,10 @@ class Monitor:
     metrics: MetricsFile
     board: Board
     diagnostics: Diagnostics  # computes values of some steps for `board`
-    profile: bool = False  # whether to trace some steps
 
     def __post_init__(self) -> None:
         self._config = self.state.trainer.config
-        self._first_step = self._step = self.state.step
+        self._step = self.state.step
         self._diagnosing = False
         self._pending: list[StepResult] = []
         self._timing_started_at = 0.0  # start of the timed steps; 0: the first step has not ended yet
@@ -61,11 +57,6 @@ class Monitor:
             self._line.show(self._progress())
         if self._diagnosing:
             self.diagnostics.write(self.board, self._step)
-        steps_made = self._step - self._first_step
-        if self.profile and steps_made == _PROFILED.start:
-            self.board.start_profile()
-        elif self.profile and steps_made == _PROFILED.stop:
-            self.board.stop_profile()
 
     def flush(self, sync: bool = False) -> None:
         """Reads the pending results from the device and writes them, with `sync` down to the disk."""

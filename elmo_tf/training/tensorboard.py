@@ -66,7 +66,6 @@ class Board:
     def __init__(self, run: str | os.PathLike):
         self._run = pathlib.Path(run)
         self._failed = False
-        self._profiling = False
         self._writer = tf.summary.create_noop_writer()
         with self._warn_once():
             self._writer = tf.summary.create_file_writer(str(self._run))
@@ -103,20 +102,6 @@ class Board:
             stores.write(self._run / "token_vectors_words.tsv", b"\n".join(words) + b"\n")
             stores.write(self._run / "projector_config.pbtxt", config.encode())
 
-    def start_profile(self) -> None:
-        """Starts TensorFlow's profiler."""
-        with self._warn_once():  # another profiler may be active
-            tf.profiler.experimental.start(str(self._run))
-            self._profiling = True
-
-    def stop_profile(self) -> None:
-        """Writes the profile, if profiling was started."""
-        if self._profiling:
-            self._profiling = False
-            with self._warn_once():
-                tf.profiler.experimental.stop()
-                _log.info("profile written to %s", self._run / "plugins" / "profile")
-
     def flush(self) -> None:
         """Writes buffered events."""
         with self._warn_once():
@@ -124,7 +109,6 @@ class Board:
 
     def close(self) -> None:
         """Writes and closes the files."""
-        self.stop_profile()
         with self._warn_once():
             self._writer.close()
 

@@ -90,6 +90,28 @@ def test_documents_without_clusters_may_be_text(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("Anna came. She sat down!", ["Anna came .", "She sat down !"]),
+        ('"Who?" she asked. He left.', ['" Who ? " she asked .', "He left ."]),
+        ('He said: "Go." She went.', ['He said : " Go . "', "She went ."]),
+        ("Mr. Smith of Mt. Ives met J. K. Rowling.", ["Mr. Smith of Mt. Ives met J. K. Rowling ."]),
+        ("So do I. It was 3.50 in the U.S. Then...", ["So do I .", "It was 3.50 in the U.S. Then ..."]),
+        ("A heading\n \nA line that\ngoes on", ["A heading", "A line that goes on"]),
+        ('"Go.\n\n"Stay." He did.', ['" Go .', '" Stay . "', "He did ."]),
+        ("It is. It is. A\ud800\0", ["It is .", "It is .", "A ?"]),
+        ("「行。」他說。你去。", ["「 行 。 」", "他 說 。", "你 去 。"]),
+        (" \n", []),
+    ],
+)
+def test_running_text_is_split_into_sentences_and_words_with_offsets(text, sentences):
+    document = document_of_text(text)
+    assert [" ".join(words) for words in document.sentences] == sentences
+    words = [text[begin:end].replace("\ud800", "?") for begin, end in document.offsets]
+    assert words == [word for sentence in document.sentences for word in sentence]
+
+
+@pytest.mark.parametrize(
     ("text", "message", "line"),
     [
         ("a 0 0 b -\n", "5 columns or more, after a line #begin document, found 'a 0 0 b -'", 1),

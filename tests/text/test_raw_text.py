@@ -93,6 +93,19 @@ def test_running_text_is_broken_into_its_sentences():
         assert broken == [*order, "Ok", "", "no end"]
 
 
+def test_closing_quotes_may_stand_apart_and_the_word_i_ends_a_sentence():
+    sentences = [
+        '" Well , " said I .',
+        "\u201c So am I . \u201d",
+        "\u201c Why ? \u201d he asked .",
+        "\u00ab Oui . \u00bb",
+        "\u00bbJa, Herr.",
+        "J. Smith",
+    ]
+    broken = raw_text.break_sentences([" ".join(sentences)]).numpy()
+    assert [sentence.decode() for sentence in broken] == sentences
+
+
 def test_the_marks_of_chinese_indic_scripts_and_arabic_end_sentences():
     texts = [
         "\u4e2d\u3002\u6587\uff01\u5b57",
