@@ -40,15 +40,14 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         export = add_command(actions, "export", _export, help_text)
         export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
         train.add_argument("--workdir", required=True, metavar="DIR", help="made if it does not exist")
-        trained_help = "a workdir of `train`, or the name of a published system: english-ner"
-        several_help = f"{trained_help}; the probabilities of several are averaged"
-        for action, nargs, help_text in (
-            (evaluate, "+", several_help),
-            (predict, "+", several_help),
-            (export, 1, trained_help),
-        ):
-            several = {"action": "extend", "nargs": nargs, "metavar": "SOURCE", "help": help_text}
-            action.add_argument("--model", "--workdir", dest="workdir", required=True, **several)
+        help_text = "a workdir of `train`, or the name of a published system: english-ner"
+        export.add_argument(
+            "--model", "--workdir", dest="workdir", required=True, nargs=1, metavar="SOURCE", help=help_text
+        )
+        several = {"action": "extend", "nargs": "+", "metavar": "SOURCE"}
+        help_text += "; the probabilities of several are averaged"
+        for action in (evaluate, predict):
+            action.add_argument("--model", "--workdir", dest="workdir", required=True, help=help_text, **several)
         for action in (train, evaluate, predict, text, export):
             action.set_defaults(task=name)
 
