@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.transforms import window
 
 from elmo_tf.beam import corpus_tasks, job_config, output_folder, report
 from elmo_tf.beam.preprocess import counts, info, shards
@@ -202,7 +203,7 @@ class WriteRecords(beam.PTransform):
 
 def _check_windows(sentences: beam.PCollection) -> None:
     windows = sentences.windowing.windowfn
-    if not isinstance(windows, beam.window.GlobalWindows):
+    if not isinstance(windows, window.GlobalWindows):
         remedy = "the global window; put beam.WindowInto(beam.window.GlobalWindows()) before this step"
         raise InputError("sentences", remedy, type(windows).__name__)
 
