@@ -102,8 +102,8 @@ def masked(text: Text, word: str | None, tokenizer: str) -> tuple[list[bytes], i
     (tokens,) = split_texts([text], tokenizer)
     positions = [position for position, token in enumerate(tokens) if token == target]
     if len(positions) != 1:
-        times = f"{len(positions)} times in the sentence; it must occur once"
-        raise InputError("text", f"the token {target.decode(errors='replace')} occurs {times}")
+        shown, among = target.decode(errors="replace"), [token.decode(errors="replace") for token in tokens]
+        raise InputError("text", f"the token {shown} must occur once among {among}; it occurs {len(positions)} times")
     return tokens, positions[0]
 
 

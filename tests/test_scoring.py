@@ -118,7 +118,9 @@ NUMBER = "^top: expected a whole number, at least 1, found "
     [
         ("no place", 1, None, TIMES),
         ("[MASK] [MASK]", 1, None, TIMES),
-        ("the cat the", 1, "the", TIMES),
+        ("the cat the", 1, "the", r"the token the must occur once among \['the', 'cat', 'the'\]; it occurs 2 times"),
+        # A list is one sentence's tokens, not several sentences.
+        (["a [MASK]"], 1, None, r"the token \[MASK\] must occur once among \['a \[MASK\]'\]; it occurs 0 times"),
         *(("a [MASK]", top, None, NUMBER) for top in (0, 2.5, "3")),
     ],
 )

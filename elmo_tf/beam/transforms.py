@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.transforms import window
 
 from elmo_tf.beam import corpus_tasks, job_config, output_folder, report
 from elmo_tf.beam.preprocess import counts, info, shards
@@ -84,7 +85,7 @@ class CountWords(beam.PTransform):
         max_size: words to keep, `<S>`, `</S>` and `<UNK>` among them; None: all.
 
     Raises:
-        InputError: on a worker, if no word is frequent enough.
+        InputError: if the sentences are windowed; on a worker, if no word is frequent enough.
     """
 
     def __init__(self, min_count: int = 1, max_size: int | None = None):
@@ -92,6 +93,7 @@ class CountWords(beam.PTransform):
         self._min_count, self._max_size = min_count, max_size
 
     def expand(self, sentences: beam.PCollection) -> beam.PCollection:
+        _check_windows(sentences)
         return (
             sentences
             | "ToBytes" >> beam.Map(_to_bytes)
@@ -115,7 +117,8 @@ class WriteRecords(beam.PTransform):
         tokenizer: how the text was split; recorded as the default tokenizer of models trained on these records.
 
     Raises:
-        InputError: if the folder is there and not empty; on a worker, if there are no sentences.
+        InputError: if the folder is there and not empty, or the sentences are windowed; on a worker, if there are no
+            sentences.
     """
 
     def __init__(
@@ -137,6 +140,7 @@ class WriteRecords(beam.PTransform):
         self._num_shards, self._seed, self._tokenizer = num_shards, seed, tokenizer
 
     def expand(self, sentences: beam.PCollection) -> beam.PCollection:
+        _check_windows(sentences)
         words = self._vocabulary
         if isinstance(words, Vocabulary):
             words = sentences.pipeline | "GivenVocabulary" >> beam.Create([words])
@@ -194,6 +198,13 @@ class WriteRecords(beam.PTransform):
     def _hash(self, words: list[bytes], repeats: int = 0) -> int:
         key = self._seed.to_bytes(8, "little") + repeats.to_bytes(8, "little")
         return int.from_bytes(hashlib.blake2b(b" ".join(words), digest_size=8, key=key).digest(), "little")
+
+
+def _check_windows(sentences: beam.PCollection) -> None:
+    windows = sentences.windowing.windowfn
+    if not isinstance(windows, window.GlobalWindows):
+        remedy = "the global window; put beam.WindowInto(beam.window.GlobalWindows()) before this step"
+        raise InputError("sentences", remedy, type(windows).__name__)
 
 
 @beam.typehints.no_annotations

@@ -97,3 +97,12 @@ def test_what_cannot_be_used_is_refused_where_it_enters(tmp_path):
             transforms._to_bytes(sentence)
     with pytest.raises(InputError, match=r"/none: no such file$"):
         _ = beam.Pipeline(runner="FnApiRunner") | ReadSentences(f"{tmp_path}/none")
+
+
+@pytest.mark.parametrize(
+    "step", [CountWords(), WriteRecords("records", Vocabulary([b"<S>", b"</S>", b"<UNK>"]))], ids=["count", "write"]
+)
+def test_windowed_sentences_are_refused(step):
+    windows = beam.WindowInto(beam.window.FixedWindows(10))
+    with pytest.raises(InputError, match=r"^sentences: expected the global window; .*, found FixedWindows$"):
+        _ = beam.Pipeline(runner="FnApiRunner") | beam.Create([["a"]]) | windows | step
