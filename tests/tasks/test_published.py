@@ -15,6 +15,7 @@ from benchmarks import pack_tagger
 from elmo_tf import cli, tasks
 from elmo_tf.errors import InputError
 from elmo_tf.published import models
+from elmo_tf.savedmodel import verification
 from tests import checks
 from tests.helpers import ROOT, flip, run_python
 
@@ -59,7 +60,8 @@ def test_raw_sentences_come_from_standard_input_and_nothing_of_tensorflows_is_pr
     assert not re.search(r"^[IWE]\d{4} ", done.stderr, re.MULTILINE), done.stderr
 
 
-def test_import_writes_a_savedmodel_with_the_same_tags(tmp_path, capsys):
+def test_import_writes_a_savedmodel_with_the_same_tags(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda *_: [])  # saves time: see test_serving.py
     assert cli.main(["import", NAME, "--output", str(tmp_path / "ner")]) == 0
     version = capsys.readouterr().out.strip()
     outputs = tf.saved_model.load(version).signatures["serving_default"](strings=tf.constant([SENTENCE]))
@@ -87,6 +89,7 @@ def test_a_damaged_file_is_reported(tmp_path, monkeypatch):
         tasks.load(NAME)
 
 
+@pytest.mark.slow
 def test_a_packed_system_tags_like_its_workdir(tmp_path, monkeypatch, capsys):
     data = tmp_path / "data.conll"
     data.write_text("Anna\tB-PER\nsaw\tO\nParis\tB-LOC\n\nAnna\tB-PER\nsaw\tO\nRome\tB-LOC\n\n" * 4)
