@@ -192,7 +192,7 @@ def _match_local(pattern: str) -> dict[str, stores.Status]:
 
 
 def _preference(file: TextFile) -> tuple[bool, int, str]:
-    """Orders the paths of a file. The name of a link comes last, because it may lack the ending of a compressed file."""
+    """Orders the paths of a file. Links come last, because their names may lack the ending of a compressed file."""
     return os.path.islink(file.path), len(file.path), file.path
 
 
