@@ -254,3 +254,9 @@ def test_the_installed_command_is_this_one(capfd):
         pytest.skip(f"elmo-tf is not installed beside {sys.executable}; `make setup` does that")
     assert subprocess.run([script, "--version"], check=False).returncode == 0
     assert capfd.readouterr().out == f"elmo-tf {__version__}\n"
+
+
+def test_an_error_erases_the_progress_line_that_it_replaces_on_a_terminal(project, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert cli.main(["score", "--input", "missing.txt"]) == 1
+    assert capsys.readouterr().err == "\033[Kelmo-tf: error: missing.txt: no such file\n"

@@ -51,8 +51,9 @@ def test_every_program_on_a_page_is_python():
             compile(program, page, "exec")
 
 
-def test_every_link_of_a_page_leads_to_a_file_and_a_heading():
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading_and_no_merge_is_unfinished():
     for page in PAGES:
+        assert not re.search("^(<<<<<<<|>>>>>>>) ", (ROOT / page).read_text(), re.MULTILINE), page
         for path, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", (ROOT / page).read_text()):
             target = (ROOT / page).parent / path if path else ROOT / page
             assert target.exists(), f"{page}: {path}"

@@ -14,7 +14,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
 from elmo_tf.text.penn import ABBREVIATIONS, Word
-from elmo_tf.text.tokenizers import words_of
+from elmo_tf.text.tokenizers import words_of_each
 
 _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
 # One or both brackets of a mention, with the cluster's name: a number, or CorefUD's e1. Bars between are optional.
@@ -103,12 +103,12 @@ def document_of_text(text: str, key: str = "", tokenizer: str = "penn") -> Docum
 
     # NUL and half of a surrogate pair, which cannot be broken, are replaced by a character each.
     text = text.replace("\0", " ").encode(errors="replace").decode()
+    texts = [sentence.decode() for sentence in raw_text.break_sentences(_EMPTY_LINE.split(text)).numpy()]
     sentences, offsets, end = [], [], 0
-    for encoded in raw_text.break_sentences(_EMPTY_LINE.split(text)).numpy():
-        sentence = encoded.decode()
+    for sentence, words in zip(texts, map(_with_abbreviations, words_of_each(texts, tokenizer)), strict=True):
         start = text.index(sentence, end)
         end = start + len(sentence)
-        if words := _with_abbreviations(words_of(sentence, tokenizer)):
+        if words:
             sentences.append([word.text for word in words])
             offsets += [(start + word.start, start + word.end) for word in words]
     return Document(key, sentences, offsets=offsets)

@@ -58,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
             return 128 + signal.SIGPIPE
         return _fail(f"{error.strerror}: {error.filename}" if error.filename else error.strerror or error, debug)
     except KeyboardInterrupt as interrupt:
-        print("elmo-tf:", interrupt.args[0] if interrupt.args else "interrupted", file=sys.stderr)
+        _print_message("elmo-tf: " + (interrupt.args[0] if interrupt.args else "interrupted"))
         return 130
     return 0
 
@@ -76,8 +76,17 @@ def _fail(message: object, debug: bool) -> int:
     """Prints the exception being handled as one line, preceded by its traceback if `debug` is set."""
     if debug:
         traceback.print_exc()
-    print("elmo-tf: error:", " ".join(str(message).split()), file=sys.stderr)
+    _print_message("elmo-tf: error: " + " ".join(str(message).split()))
     return 1
+
+
+def _print_message(message: str) -> None:
+    print(f"{_erase_line()}{message}", file=sys.stderr)
+
+
+def _erase_line() -> str:
+    """Returns what erases a progress line, which may be longer than the message that replaces it."""
+    return "\033[K" if sys.stderr.isatty() else ""
 
 
 def _stdout_is_closed() -> bool:
@@ -108,9 +117,7 @@ def _parser() -> Parser:
 
 def _configure_logging() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    # A message replaces a progress line, which may be longer.
-    erase = "\033[K" if sys.stderr.isatty() else ""
-    logging.basicConfig(format=f"{erase}%(message)s", stream=sys.stderr, level=logging.WARNING)
+    logging.basicConfig(format=f"{_erase_line()}%(message)s", stream=sys.stderr, level=logging.WARNING)
     # Beam's note that Google's client is not installed.
     logging.getLogger().addFilter(lambda record: not record.getMessage().startswith("apitools not found"))
     logging.getLogger("elmo_tf").setLevel(logging.INFO)

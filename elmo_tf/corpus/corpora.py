@@ -69,8 +69,9 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
 
     A pattern is a file, a folder (every file in it, at any depth), or a glob (`*`, `?`, `[..]`, `**` for any depth).
     Hidden files and folders match only where the pattern contains the dot that begins their names. A local file that
-    matches by several paths, through symbolic links, is read once, by the shortest. Links to folders are followed only
-    where a pattern matches them: not inside a folder, and not by `**`.
+    matches by several paths, through symbolic links, is read once: by its own name if that matches, else by the
+    shortest path. Links to folders are followed only where a pattern matches them: not inside a folder, and not by
+    `**`.
 
     Raises:
         InputError: if a pattern matches no file, or a file cannot be read.
@@ -85,7 +86,7 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
             raise InputError(pattern, "the folder has no files" if os.path.isdir(pattern) else missing)
         for path, status in matched.items():
             target, file = os.path.realpath(path) if is_local else path, TextFile(path, *status)
-            by_target[target] = min(file, by_target.get(target, file), key=lambda file: (len(file.path), file.path))
+            by_target[target] = min(file, by_target.get(target, file), key=_preference)
     files = sorted(by_target.values())
     for file in files:
         if _TAR.search(file.path):
@@ -181,11 +182,18 @@ def _match_local(pattern: str) -> dict[str, stores.Status]:
     if pattern and os.path.exists(absolute):
         matched = [pathlib.Path(absolute)]
     elif glob.has_magic(pattern):
+        # A folder that exists is no pattern, such as `[old]`.
+        top = next(folder for folder in pathlib.Path(absolute).parents if os.path.isdir(folder))
         # Within a name, `**` means `*`, but Python before 3.13 refuses it.
-        names = [name if name == "**" else re.sub(r"\*+", "*", name) for name in absolute.split("/")]
-        matched = pathlib.Path("/").glob("/".join(names[1:]))
+        names = pathlib.Path(absolute).relative_to(top).parts
+        matched = top.glob("/".join(name if name == "**" else re.sub(r"\*+", "*", name) for name in names))
     paths = {str(path) for top in matched for path in (top, *top.rglob("*")) if os.path.isfile(path)}
     return {path: stores.status(path) for path in paths if not _is_hidden(path, absolute)}
+
+
+def _preference(file: TextFile) -> tuple[bool, int, str]:
+    """Orders the paths of a file. Links come last, because their names may lack the ending of a compressed file."""
+    return os.path.islink(file.path), len(file.path), file.path
 
 
 def _match_remote(pattern: str) -> dict[str, stores.Status]:

@@ -78,14 +78,17 @@ def _receive_rest(url: str, size: int | None, part: pathlib.Path) -> None:
     with _opened(url, start) as response:
         if url.startswith("https:") and not response.url.startswith("https:"):
             raise InputError(url, "the server redirects to an address that is not encrypted; not followed")
-        length = response.headers.get("Content-Length", "0")
-        if not re.fullmatch("[1-9][0-9]*", length):
-            raise InputError(url, "the file is empty, or the server does not say its size (no Content-Length)")
-        if response.status != http.HTTPStatus.PARTIAL_CONTENT:
-            start = 0
-        elif not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
-            raise InputError(url, f"the server does not send the file from byte {start:,} on; delete {part}")
-        total = start + int(length)
+        if response.status == http.HTTPStatus.PARTIAL_CONTENT:
+            # A server may send less than was asked for, so the total is not that of this response.
+            span = re.fullmatch(rf"bytes {start}-[0-9]+/([0-9]+)", response.headers.get("Content-Range", ""))
+            if not span:
+                raise InputError(url, f"the server does not send the file from byte {start:,} on; delete {part}")
+            total = int(span[1])
+        else:
+            start, length = 0, response.headers.get("Content-Length", "0")
+            if not re.fullmatch("[1-9][0-9]*", length):
+                raise InputError(url, "the file is empty, or the server does not say its size (no Content-Length)")
+            total = int(length)
         if size not in (None, total):
             raise InputError(url, f"{size:,} bytes", f"{total:,}")
         if not start:

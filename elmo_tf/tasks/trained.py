@@ -89,7 +89,7 @@ class Trained:
             raise InputError("tokenizer", expected, f"{tokenizer!r} for {self.system.name}")
         if tokenized := [sentence for sentence in sentences if not isinstance(sentence, str)]:
             raise InputError("sentences", "texts, which the tokenizer splits", repr(tokenized[0]))
-        words = [tokenizers.words_of(sentence, tokenizer) for sentence in sentences]
+        words = tokenizers.words_of_each(sentences, tokenizer)
         if empty := [sentence for sentence, tokens in zip(sentences, words, strict=True) if not tokens]:
             raise InputError("sentences", "texts with words", repr(empty[0]))
         predictions = self.predict([[word.text for word in sentence] for sentence in words])

@@ -3,6 +3,8 @@
 The rules are regular expressions in RE2's syntax, so both split text in the same way.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import tensorflow as tf
 
@@ -61,12 +63,13 @@ _TOKEN = "|".join(
     ]
 )
 
-# A pair of them may stand apart, as in tokenized text.
-_CLOSING = r"[\"'\x{BB}\p{Pf}\p{Pe}]"
+# Closing quotes and brackets. Directly after a mark, those that open elsewhere close, too, as German ones do. They may
+# also stand apart, as in tokenized text and in French.
+_CLOSING, _CLOSING_APART = r"[\"'\p{Pi}\p{Pf}\p{Pe}]", r"[\"'\p{Pf}\p{Pe}]"
 # Where a sentence may end: a mark, closing quotes and brackets, white space, which Chinese and Japanese do not need.
 _END = (
     # With the marks of Indic scripts, Urdu and Arabic.
-    rf"[.!?\x{{2026}}\x{{964}}\x{{965}}\x{{6D4}}\x{{61F}}]+{_CLOSING}*(?:[\s\p{{Z}}]+{_CLOSING}+)?[\s\p{{Z}}]+"
+    rf"[.!?\x{{2026}}\x{{964}}\x{{965}}\x{{6D4}}\x{{61F}}]+{_CLOSING}*(?:[\s\p{{Z}}]+{_CLOSING_APART}+)?[\s\p{{Z}}]+"
     r"|[\x{3002}\x{FF01}\x{FF1F}]+[\p{Pf}\p{Pe}]*[\s\p{Z}]*"
 )
 # A full stop does not end a sentence after these: abbreviations, initials, letters with full stops between them.
@@ -92,15 +95,17 @@ def tokenize_with_offsets(sentences: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Rag
     return tensorflow_text.regex_split_with_offsets(_without_nul(sentences), f"{_SPACE}|{_TOKEN}", _TOKEN)
 
 
-def split_with_offsets(text: str) -> list[Word]:
-    """Returns the tokens of a text as `tokenize` finds them, with their offsets in characters."""
-    content = text.encode(errors="replace")  # half of a surrogate pair becomes `?`
-    tokens, begins, ends = (column.flat_values.numpy().tolist() for column in tokenize_with_offsets([content]))
-    # For each byte, how many characters begin before it.
-    before = np.cumsum([0, *((byte & 0xC0) != 0x80 for byte in content)]).tolist()
-    return [
-        Word(token.decode(), before[begin], before[end]) for token, begin, end in zip(tokens, begins, ends, strict=True)
-    ]
+def split_with_offsets(texts: Sequence[str]) -> list[list[Word]]:
+    """Returns the tokens of each text as `tokenize` finds them, with their offsets in characters."""
+    contents = [text.encode(errors="replace") for text in texts]  # half of a surrogate pair becomes `?`
+    columns = [column.to_list() for column in tokenize_with_offsets(tf.constant(contents, tf.string))]
+    words = []
+    for content, *tokens_of_text in zip(contents, *columns, strict=True):
+        # For each byte, how many characters begin before it.
+        before = np.cumsum([0, *((byte & 0xC0) != 0x80 for byte in content)]).tolist()
+        tokens = zip(*tokens_of_text, strict=True)
+        words.append([Word(token.decode(), before[begin], before[end]) for token, begin, end in tokens])
+    return words
 
 
 def break_sentences(paragraphs: tf.Tensor) -> tf.Tensor:

@@ -87,20 +87,26 @@ def words_of(text: str, tokenizer: str = "penn", split_hyphens: bool = False) ->
         split_hyphens: whether hyphens, dashes, slashes and underscores inside a word are words of their own, so that
             more parts of the text begin and end with a word.
     """
-    words = _words(text, tokenizer)
+    (words,) = words_of_each([text], tokenizer)
     return [part for word in words for part in _parts(text, word)] if split_hyphens else words
 
 
-def _words(text: str, tokenizer: str) -> list[Word]:
-    if tokenizer == "penn":
-        return penn.split_with_offsets(text)
+def words_of_each(texts: Sequence[str], tokenizer: str) -> list[list[Word]]:
+    """Returns `words_of` each text. With `unicode`, one call for many texts is much faster than a call for each."""
     if tokenizer == "unicode":
         from elmo_tf.text import raw_text  # noqa: PLC0415 - imports TensorFlow
 
-        return raw_text.split_with_offsets(text)
-    if tokenizer == "characters":
-        content = text.encode(errors="replace")  # half of a surrogate pair becomes `?`
-        return list(_located(content.decode(), [token.decode() for token in characters.split(content)]))
+        return raw_text.split_with_offsets(texts)
+    split_text = {"characters": _characters, "penn": penn.split_with_offsets}.get(tokenizer, _runs)
+    return list(map(split_text, texts))
+
+
+def _characters(text: str) -> list[Word]:
+    content = text.encode(errors="replace")  # half of a surrogate pair becomes `?`
+    return list(_located(content.decode(), [token.decode() for token in characters.split(content)]))
+
+
+def _runs(text: str) -> list[Word]:
     return [Word(run.group(), run.start(), run.end()) for run in _RUN.finditer(text)]
 
 

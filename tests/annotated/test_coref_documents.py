@@ -5,6 +5,7 @@ import json
 import pytest
 
 from elmo_tf.annotated.coref_documents import Document, document_of_text, read_documents
+from elmo_tf.text import raw_text, tokenizers
 from tests.annotated.text_file import assert_refused, write
 
 TEXT = """#begin document (a/b); part 000
@@ -109,6 +110,18 @@ def test_running_text_is_split_into_sentences_and_words_with_offsets(text, sente
     assert [" ".join(words) for words in document.sentences] == sentences
     words = [text[begin:end].replace("\ud800", "?") for begin, end in document.offsets]
     assert words == [word for sentence in document.sentences for word in sentence]
+
+
+@pytest.mark.parametrize("tokenizer", tokenizers.TOKENIZERS)
+def test_any_tokenizer_splits_the_sentences_of_running_text(tokenizer, monkeypatch):
+    calls, tokenize = [], raw_text.tokenize_with_offsets
+    monkeypatch.setattr(raw_text, "tokenize_with_offsets", lambda texts: calls.append(texts) or tokenize(texts))
+    text = "\U0001f600 Anna came.\r\n\r\nAnna sat. Anna sat."
+    document = document_of_text(text, tokenizer=tokenizer)
+    assert ["".join(words) for words in document.sentences] == ["\U0001f600Annacame.", "Annasat.", "Annasat."]
+    words = [text[begin:end] for begin, end in document.offsets]
+    assert words == [word for sentence in document.sentences for word in sentence]
+    assert len(calls) == (tokenizer == "unicode")  # one for all sentences: each takes milliseconds
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,22 @@ def test_a_link_to_a_folder_is_followed_where_a_pattern_matches_it(tmp_path):
     assert matched(tmp_path, "latest", "a") == ["a/x.txt"]
 
 
+def test_a_folder_that_exists_is_no_pattern(tmp_path, monkeypatch):
+    named(tmp_path, "in [1]/a.txt", "in [1]/deep/b.txt", "in 1/c.txt")
+    assert matched(tmp_path, "in [1]/*.txt") == ["in [1]/a.txt"]
+    monkeypatch.chdir(tmp_path / "in [1]")
+    assert [file.path for file in corpora.match(["**/b.*"])] == [f"{tmp_path}/in [1]/deep/b.txt"]
+
+
+def test_a_file_is_read_by_its_own_name_rather_than_that_of_a_link(tmp_path):
+    named(tmp_path, "in/part-1.txt.gz")
+    (tmp_path / "in" / "newest").symlink_to("part-1.txt.gz")
+    (tmp_path / "link").symlink_to("in")
+    for folder in ("in", "link"):
+        assert matched(tmp_path, folder) == [f"{folder}/part-1.txt.gz"]
+        assert matched(tmp_path, f"{folder}/new*") == [f"{folder}/newest"]
+
+
 def test_a_tar_archive_and_a_pattern_without_a_file_are_refused(tmp_path):
     named(tmp_path, "in/a.tar", "in/b.tgz", "in/c.tar.zst", "in/tar.txt", "in/a.tar.gz.txt", "in/tar.gz")
     (tmp_path / "empty").mkdir()

@@ -133,6 +133,15 @@ def test_a_part_is_kept_when_the_server_has_another_file_now(server, path):
     assert_only(part_of(path), CONTENT[:1000])
 
 
+def test_a_server_that_sends_less_than_was_asked_for_is_asked_for_the_rest(server, path):
+    part_of(path).write_bytes(CONTENT[:1000])
+    server.says_range = "bytes 1000-399999/500000"
+    with refused(server, f"the server does not send the file from byte 400,000 on; delete {part_of(path)}$"):
+        fetch(server, path, *UNKNOWN)
+    assert server.ranges == ["bytes=1000-", "bytes=400000-"]
+    assert_only(part_of(path), CONTENT)
+
+
 def test_a_complete_part_needs_no_connection_and_a_wrong_one_is_removed_or_downloaded_again(server, path):
     part_of(path).write_bytes(CONTENT)
     fetch(server, path)

@@ -99,6 +99,8 @@ def test_closing_quotes_may_stand_apart_and_the_word_i_ends_a_sentence():
         "\u201c So am I . \u201d",
         "\u201c Why ? \u201d he asked .",
         "\u00ab Oui . \u00bb",
+        "\u00bbJa.\u00ab",
+        "\u201eNein!\u201c",
         "\u00bbJa, Herr.",
         "J. Smith",
     ]
@@ -132,7 +134,7 @@ def test_nothing_of_the_text_is_lost(alphabet):
 
 def test_tokens_of_a_text_have_their_places_in_characters():
     texts = ["Na\u00efve \U0001f469\u200d\U0001f680 flew.", "", "\u6771\u4eac OK"]
-    split = list(map(raw_text.split_with_offsets, texts))
+    split = raw_text.split_with_offsets(texts)
     assert [[word.text for word in words] for words in split] == [
         ["Na\u00efve", "\U0001f469\u200d\U0001f680", "flew", "."],
         [],
