@@ -1,13 +1,13 @@
 """Errors of tasks as data: a worker writes its error to a file, and the command raises it again with its type.
 
-Runners pass on at most the text of an exception, and repeat the task that raised it.
+Runners pass on at most the text of an exception.
 """
 
 import contextlib
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import apache_beam as beam
 
@@ -15,23 +15,19 @@ from elmo_tf.beam import output_folder
 from elmo_tf.errors import InputError, printable
 from elmo_tf.files import stores
 
+_FILE = "error"
 _KINDS = {kind.__name__: kind for kind in (InputError, stores.ReadError, stores.WriteError)}
 
 
 @dataclasses.dataclass(eq=False)
 class TaskFn(beam.DoFn):
-    """Base class of steps that process tasks.
+    """Base class of steps that process tasks. Subclasses implement `process_task`.
 
-    On bad input it writes the error to the output folder and yields `failed`. A local run stops at the first error. If
-    the disk or the network fails, the exception is raised, because a remote runner may try again. Subclasses implement
-    `process_task`; `phase` is the step's place in the order of the job.
+    An error is written to the output folder before it is raised. Whether a task that failed is repeated is up to the
+    runner.
     """
 
     folder: output_folder.Folder
-    is_local_run: bool
-
-    phase: ClassVar[int] = 0
-    failed: ClassVar[tuple[Any, ...]] = ()  # what a task that failed yields
 
     def process_task(self, task: Any, *side_inputs: Any) -> Iterable[Any]:
         """Returns the results of a task."""
@@ -40,28 +36,19 @@ class TaskFn(beam.DoFn):
     @beam.typehints.no_annotations
     def process(self, task: Any, *side_inputs: Any) -> Iterator[Any]:
         try:
-            self.folder.check()  # a job left over from an earlier run stops here
+            stores.status(self.folder.file(output_folder.FILE))  # fails if this worker does not see the folder
             yield from self.process_task(task, *side_inputs)
-        except output_folder.AbandonedError:
-            yield from self.failed
         except tuple(_KINDS.values()) as error:
-            if isinstance(error, OSError) and not self.is_local_run:
-                raise
-            number = task if isinstance(task, int) else getattr(task, "number", 0)
             content = [type(error).__name__, *(printable(str(argument)) for argument in error.__reduce__()[1])]
             # The disk may be too full even for this; then only the runner has the error.
             with contextlib.suppress(stores.WriteError):
-                stores.write(self.folder.run_file(f"error-{self.phase}-{number:08d}"), json.dumps(content).encode())
-            if self.is_local_run:
-                raise
-            yield from self.failed
+                stores.write(self.folder.run_file(_FILE), json.dumps(content).encode())
+            raise
 
 
-def first_error(folder: output_folder.Folder) -> Exception | None:
-    """Returns the error of this run with the lowest phase and number; None if there is none."""
-    prefix = folder.run_file("error-").rpartition("/")[2]
-    names = sorted(name for name in stores.names(folder.path) if name.startswith(prefix))
-    if not names:
+def task_error(folder: output_folder.Folder) -> Exception | None:
+    """Returns the last error that a task of this run has written; None if there is none."""
+    if not stores.exists(path := folder.run_file(_FILE)):
         return None
-    kind, *arguments = json.loads(stores.read(folder.file(names[0])))
+    kind, *arguments = json.loads(stores.read(path))
     return _KINDS[kind](*arguments)

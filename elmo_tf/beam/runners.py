@@ -23,7 +23,6 @@ from apache_beam.runners.runner import PipelineState
 from elmo_tf.beam import beam_internals, failures, flink_cluster, output_folder, processes, remote
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
-from elmo_tf.records import record_folder
 
 # Runs in memory, in this process or in several (--direct_num_workers), without a network.
 DEFAULT_RUNNER = "FnApiRunner"
@@ -174,11 +173,11 @@ def _is_of_others(record: logging.LogRecord) -> bool:
     return not record.pathname.startswith(os.path.dirname(beam.__file__) + os.sep)
 
 
-def run(pipeline: beam.Pipeline, folder: output_folder.Folder, final_file: str = record_folder.MARKER_FILE) -> None:
-    """Runs `pipeline` to its end; the last file that it writes is `final_file`.
+def run(pipeline: beam.Pipeline, folder: output_folder.Folder) -> None:
+    """Runs `pipeline`, which writes to `folder`, to its end.
 
     Raises:
-        InputError, ReadError, WriteError: that of the first task that failed.
+        InputError, ReadError, WriteError: that of a task that failed.
         ChildProcessError: if a worker process died, or a remote job failed.
     """
     runs_locally = is_local(pipeline.options)  # Beam changes the options when it runs the pipeline
@@ -187,24 +186,15 @@ def run(pipeline: beam.Pipeline, folder: output_folder.Folder, final_file: str =
     except Exception as error:
         if "KeyboardInterrupt" in f"{type(error).__name__}: {error}":
             raise KeyboardInterrupt from None
-        if stores.exists(folder.file(record_folder.MARKER_FILE)):  # by another run of the same command
-            return
-        if task_error := failures.first_error(folder):
+        if not stores.exists(folder.file(output_folder.FILE)):
+            problem = "was deleted, or finished by another run, before this run had finished"
+            raise stores.WriteError(f"{folder.path}: {problem}") from None
+        if task_error := failures.task_error(folder):
             raise task_error from None
         if isinstance(pipeline.runner, beam_internals.FnApiRunner):
             processes.check()
         if not runs_locally:
             raise ChildProcessError(remote.failure_reason(error)) from None
         raise
-    if task_error := failures.first_error(folder):
-        raise task_error
     if state not in (None, PipelineState.DONE):
         raise ChildProcessError(f"the pipeline ended as {state}; see the runner's log for the reason")
-    if stores.exists(folder.file(final_file)):
-        return
-    try:
-        folder.check()
-    except output_folder.AbandonedError:
-        problem = "was deleted, or taken by another run, before this one had finished"
-        raise InputError(folder.path, problem) from None
-    raise InputError(folder.path, f"workers do not see this folder; {stores.UNSEEN}")

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import pathlib
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -64,7 +65,7 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     """
     check_absent(path)
     final = pathlib.Path(_target(path))
-    with created_folder(temporary_path(final), path) as staged:
+    with created_folder(final.with_name(temporary_name(final.name)), path) as staged:
         try:
             yield staged
             staged.rename(final)
@@ -98,9 +99,19 @@ def _target(path: str | os.PathLike) -> str:
     return os.path.realpath(path) if os.path.islink(path) and os.path.isdir(path) else os.path.abspath(path)
 
 
-def temporary_path(path: pathlib.Path) -> pathlib.Path:
-    """Returns a hidden name beside `path` that no other writer uses, on any machine that sees this disk."""
-    return path.with_name(f".{path.name}.incomplete-{uuid.uuid4().hex[:12]}")
+def unique_id() -> str:
+    """Returns twelve hexadecimal digits that no other process has, on any machine."""
+    return uuid.uuid4().hex[:12]
+
+
+def temporary_name(name: str, identifier: str | None = None) -> str:
+    """Returns a hidden name for a file until it is complete, which no other writer uses without the identifier."""
+    return f".{name}.incomplete-{identifier or unique_id()}"
+
+
+def is_temporary(name: str) -> bool:
+    """Whether `temporary_name` has made `name`."""
+    return re.fullmatch(r"\.[^/]+\.incomplete-[0-9a-f]{12}", name) is not None
 
 
 def no_link(path: str, flags: int) -> int:

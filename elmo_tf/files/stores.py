@@ -6,11 +6,8 @@ imported for remote paths only.
 
 import concurrent.futures
 import contextlib
-import errno
 import os
-import pathlib
 import re
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, BinaryIO, NamedTuple
@@ -118,31 +115,27 @@ def read(path: str) -> bytes:
 
 
 @contextlib.contextmanager
-def create(path: str, staged: str | None = None, check: Callable[[], None] = lambda: None) -> Iterator[BinaryIO]:
+def create(path: str) -> Iterator[BinaryIO]:
     """Yields a file to write, which replaces any file at `path` when the block ends without an exception.
 
-    Until then its path is `staged`, or else one that no other writer uses, hidden if it is local. If `check`, called
-    before the file is renamed, raises, nothing appears at `path`.
+    Until then it has a hidden name that no other writer uses.
 
     Raises:
         WriteError: if the file cannot be written.
     """
-    if staged is None:
-        remote = f"{path}.tmp-{uuid.uuid4().hex}"
-        staged = str(staging.temporary_path(pathlib.Path(path))) if is_local(path) else remote
+    folder, name = os.path.split(path)
+    staged = os.path.join(folder, staging.temporary_name(name))
     try:
         if is_local(path):
             with open(staged, "xb", opener=staging.no_link) as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            check()
             os.replace(staged, path)
             staging.sync(os.path.dirname(os.path.abspath(path)))
         else:
             with _remote().create(staged) as file:
                 yield file
-            check()
             _remote().system(path).rename([staged], [path])
     except BaseException as error:
         delete([staged])
@@ -150,20 +143,6 @@ def create(path: str, staged: str | None = None, check: Callable[[], None] = lam
         if is_foreign and not isinstance(error, _FileError):
             raise WriteError(f"cannot write {path}: {reason(error)}") from error
         raise
-
-
-def publish(staged: str, path: str) -> None:
-    """Gives a local file the name `path`, which nothing may have; `staged` goes. Raises FileExistsError."""
-    try:
-        os.link(staged, path)
-    except FileExistsError:
-        raise
-    except OSError:  # the file system has no links
-        if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path) from None
-        os.rename(staged, path)
-    finally:
-        delete([staged])
 
 
 def write(path: str | os.PathLike, content: bytes) -> None:

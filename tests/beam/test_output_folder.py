@@ -20,7 +20,7 @@ def end(path, error: type[BaseException], work: str | None = None, **changes: ob
     """Lets a run end with an error, perhaps after it has written a file."""
     with pytest.raises(error), claimed(path, **changes) as folders:
         if work:
-            folders["train"].write(work, b"x")
+            stores.write(folders["train"].file(work), b"x")
         raise error("no")
 
 
@@ -29,13 +29,13 @@ def test_a_folder_has_its_plan_until_it_is_finished(where, tmp_path, store):
     path = str(tmp_path / "deep" / "a") if where == "here" else "memory://out/a"
     output_folder.check(path)
     with claimed(path) as folders:
-        stored = json.loads(stores.read(stores.join(path, "plan.json")))
-        assert stored == ABOUT | {"digest": folders["train"].digest}
-        stores.write(folders["train"].temporary_file("left by a killed worker"), b"x")
-        stores.write(stores.join(path, ".0123456789abcdef.of another plan"), b"x")
-        folders["train"].write("info.json", b"{}")
-        folders["train"].write("_SUCCESS", output_folder.MARKER)
-    assert sorted(stores.names(path)) == [".0123456789abcdef.of another plan", "_SUCCESS", "info.json"]
+        train = folders["train"]
+        assert json.loads(stores.read(train.file("plan.json"))) == ABOUT | {"folder": "train"}
+        stores.write(train.file(".a.incomplete-0123456789ab"), b"x")  # left by a killed worker
+        for name in (".a.incomplete-", "info.json", "_SUCCESS"):
+            stores.write(train.file(name), b"x")
+        stores.write(train.run_file("progress"), b"x")
+    assert sorted(stores.names(path)) == [".a.incomplete-", "_SUCCESS", "info.json"]
     with pytest.raises(InputError, match=r"/a: is finished; delete it to run the job again$"):
         output_folder.check(path)
 
@@ -58,7 +58,7 @@ def test_the_same_plan_goes_on_and_another_one_is_named_and_touches_nothing(tmp_
             pass
     assert sorted(os.listdir(tmp_path / "a")) == left
     with claimed(tmp_path / "a") as folders:
-        folders["train"].write("_SUCCESS", output_folder.MARKER)
+        stores.write(folders["train"].file("_SUCCESS"), output_folder.MARKER)
     assert caplog.messages == ["continuing an earlier run"]
     assert sorted(os.listdir(tmp_path / "a")) == ["_SUCCESS", "shard-0.tfrecord"]
 
@@ -88,13 +88,21 @@ def test_wrong_input_leaves_nothing_and_other_ends_leave_only_work(tmp_path, err
     assert os.listdir(tmp_path) == left
 
 
-@pytest.mark.parametrize("content", [None, b"{}", b'{\n "digest": "0123456789abcdef",\n}'])
-def test_nothing_appears_in_a_folder_that_has_another_plan_by_now(tmp_path, content):
-    with pytest.raises(output_folder.AbandonedError), claimed(tmp_path / "a") as folders:
-        file = tmp_path / "a" / "plan.json"
-        file.write_bytes(content) if content else file.unlink()
-        folders["train"].write("shard-0.tfrecord", b"x")
-    assert not (tmp_path / "a" / "shard-0.tfrecord").exists()
+def test_the_folders_of_one_command_are_not_exchanged(tmp_path):
+    end(tmp_path / "a", OSError, "shard-0.tfrecord")
+    with (
+        pytest.raises(InputError, match=r"other options: folder train, now heldout; run"),
+        output_folder.claim({"heldout": str(tmp_path / "a")}, ABOUT),
+    ):
+        pass
+
+
+def test_a_command_that_was_killed_while_it_wrote_its_plan_goes_on(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / ".plan.json.incomplete-0123456789ab").touch()
+    with claimed(tmp_path / "a") as folders:
+        stores.write(folders["train"].file("_SUCCESS"), output_folder.MARKER)
+    assert os.listdir(tmp_path / "a") == ["_SUCCESS"]
 
 
 def test_what_stands_in_a_foreign_plan_is_part_of_no_path(tmp_path):

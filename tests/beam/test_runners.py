@@ -172,7 +172,7 @@ def test_the_graph_that_any_runner_gets_has_side_inputs_and_does_not_grow_with_t
     config = PreprocessConfig(input="/corpus", output=folder.path)
     output = shards.Output({"train": folder}, config.settings(), count, 1)
     pipeline = beam.Pipeline(options=runners.parse(["--runner=SparkRunner", "--spark_submit_uber_jar"]))
-    run.build(pipeline, config, output, files, count, None)
+    run.build(pipeline, config, output, files, None)
     proto = pipeline.to_runner_api()
     assert len(proto.SerializeToString()) < 500_000
     steps = {transform.unique_name: transform for transform in proto.components.transforms.values()}

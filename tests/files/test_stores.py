@@ -1,7 +1,6 @@
 """Files of remote stores: their sizes, and what refuses."""
 
 import importlib.util
-import os
 import re
 from unittest import mock
 
@@ -10,7 +9,7 @@ from apache_beam.io.filesystem import BeamIOError
 
 from elmo_tf.corpus import corpora
 from elmo_tf.errors import InputError
-from elmo_tf.files import stores
+from elmo_tf.files import staging, stores
 from tests.beam import memory_store
 
 NAMES = ("a.txt", "empty", "deep/b.txt", "deep/deeper/c.txt", "deep/empty", "other/d.txt")
@@ -30,28 +29,32 @@ def test_a_folder_lists_its_files_here_and_in_a_store(tmp_path):
     assert stores.status(str(tmp_path / "a.txt")) == (10, (tmp_path / "a.txt").stat().st_mtime_ns)
 
 
-def test_nothing_appears_if_the_last_check_fails_and_links_are_not_followed(tmp_path):
-    def fail() -> None:
-        raise KeyError
-
+def test_nothing_appears_if_the_block_fails(tmp_path):
     for folder in (str(tmp_path), "memory://out"):
-        with (
-            pytest.raises(KeyError),
-            stores.create(stores.join(folder, "a"), stores.join(folder, "staged"), fail) as file,
-        ):
+        with pytest.raises(KeyError), stores.create(stores.join(folder, "a")) as file:
             file.write(b"x")
+            raise KeyError
         assert stores.names(folder) == []
+
+
+def test_a_link_under_the_temporary_name_is_not_followed(tmp_path, monkeypatch):
+    monkeypatch.setattr(stores.staging, "temporary_name", lambda name: "staged")
     (tmp_path / "staged").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(stores.WriteError, match="File exists"), stores.create(f"{tmp_path}/a", f"{tmp_path}/staged"):
+    with pytest.raises(stores.WriteError, match="File exists"), stores.create(f"{tmp_path}/a"):
         pass
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_local_file_that_is_being_written_is_hidden(tmp_path):
-    with stores.create(str(tmp_path / "scores.json")):
-        (unfinished,) = tmp_path.iterdir()
-        assert unfinished.name.startswith(".scores.json.incomplete-")
-    assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
+def test_a_file_that_is_being_written_is_hidden_here_and_in_a_store(tmp_path):
+    for folder in (str(tmp_path), "memory://out"):
+        with stores.create(stores.join(folder, "scores.json")) as file:
+            file.write(b"x")
+            if folder != str(tmp_path):
+                file.close()  # a store has a file from then on
+            (unfinished,) = stores.names(folder)
+            assert unfinished.startswith(".scores.json.incomplete-")
+            assert staging.is_temporary(unfinished)
+        assert stores.names(folder) == ["scores.json"]
 
 
 def test_a_path_to_delete_is_no_glob(tmp_path):
@@ -95,15 +98,3 @@ def test_a_store_with_folders_is_refused_and_a_missing_package_named_with_the_co
         problem = f"{path.partition(':')[0]}:// needs apache-beam[{extra}]: pip install 'apache-beam[{extra}]'"
         with pytest.raises(InputError, match=rf"^{path}: {re.escape(problem)}$"):
             stores.check_store(path)
-
-
-@pytest.mark.parametrize("has_links", [True, False])
-def test_a_file_is_published_only_where_there_is_none(tmp_path, monkeypatch, has_links):
-    if not has_links:
-        monkeypatch.setattr(os, "link", mock.Mock(side_effect=PermissionError))
-    for name in ("a", "b"):
-        (tmp_path / name).write_text(name)
-    stores.publish(f"{tmp_path}/a", f"{tmp_path}/new")
-    with pytest.raises(FileExistsError):
-        stores.publish(f"{tmp_path}/b", f"{tmp_path}/new")
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"new": "a"}

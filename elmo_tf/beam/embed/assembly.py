@@ -24,9 +24,9 @@ def write_matrix(folder: output_folder.Folder, shards: list[str], num_lines: int
     """Writes the matrix, the names of its rows and their sentences, from the paths of the shards."""
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(layout.dtype)), "fortran_order": False}
     with (
-        folder.create(vector_files.MATRIX_FILE) as matrix,
-        folder.create(vector_files.IDS_FILE) as ids,
-        folder.create(vector_files.SENTENCES_FILE) as texts,
+        stores.create(folder.file(vector_files.MATRIX_FILE)) as matrix,
+        stores.create(folder.file(vector_files.IDS_FILE)) as ids,
+        stores.create(folder.file(vector_files.SENTENCES_FILE)) as texts,
     ):
         np.lib.format.write_array_header_1_0(matrix, header | {"shape": (num_lines, *layout.token_shape)})
         for name, tokens, vectors in _records(shards):
@@ -50,8 +50,9 @@ def write_hdf5(folder: output_folder.Folder, shards: list[str], output: str, inf
                 sentence = b" ".join(tokens).decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
                 dataset.attrs[vector_files.SENTENCE_ATTRIBUTE] = sentence
         staging.sync(staged)
-        folder.check()
-        stores.publish(staged, output)
+        if os.path.lexists(output):  # since the command began
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        os.rename(staged, output)
         staging.sync(os.path.dirname(os.path.abspath(output)))
     except (OSError, RuntimeError) as error:
         if isinstance(error, stores.ReadError):

@@ -84,18 +84,14 @@ class EmbedTask(failures.TaskFn):
     num_shards: int  # of all tasks
     shared: Shared = dataclasses.field(default_factory=Shared)  # has the model
 
-    phase = 2
-
     def setup(self) -> None:
         self._reader = sentences.Reader(self.settings.text, numbered=True)
 
     def process_task(self, task: corpora.Task, numbered: LineNumbers) -> Iterator[tuple[int, int]]:
-        if not len(numbered.lines):
-            return
         if not numbered.lines[task.number]:
             yield task.number, 0
             return
-        path = self.folder.file(name := record_folder.shard_name(task.number, self.num_shards))
+        path = self.folder.file(record_folder.shard_name(task.number, self.num_shards))
         progress = TaskProgress(self.folder, "embedding")
         if stores.exists(path):
             progress.add(task.size)
@@ -103,7 +99,7 @@ class EmbedTask(failures.TaskFn):
             model = self.shared.acquire(self.settings.load)
             token_bytes = task.size / max(numbered.tokens[task.number], 1)
             line = int(numbered.first_lines[task.number])
-            with self.folder.create(name) as file:
+            with stores.create(path) as file:
                 for identifiers, lines in _groups(self._reader.read(task), self.settings):
                     vectors = self._vectors(model, lines, progress, token_bytes)
                     _write(file, line, identifiers, lines, vectors)

@@ -16,11 +16,10 @@ from elmo_tf.errors import InputError
 from elmo_tf.text.batches import PIECE_TOKENS
 
 _NOT_IN_HDF5 = {*b"/\0"}
-_EMPTY = np.zeros(0, np.int64)
 
 
 class LineNumbers(NamedTuple):
-    """The lines of all tasks; the arrays are empty if a task has failed."""
+    """The lines of all tasks."""
 
     first_lines: np.ndarray  # int64 (tasks,)
     lines: np.ndarray  # int64 (tasks,)
@@ -70,17 +69,10 @@ class NumberLines(failures.TaskFn):
     """The counts of all tasks -> `LineNumbers`."""
 
     settings: sentences.Settings
-    num_tasks: int  # all of which must have succeeded
-
-    phase = 1
-    failed = (LineNumbers(_EMPTY, _EMPTY, _EMPTY, {}, {}),)
 
     def process_task(self, counted: list[tuple[int, Counts]]) -> Iterator[LineNumbers]:
         by_task = dict(counted)  # a bundle that is repeated may bring a result twice
-        if len(by_task) < self.num_tasks:
-            yield from self.failed
-            return
-        in_order = [by_task[number] for number in range(self.num_tasks)]
+        in_order = [by_task[number] for number in sorted(by_task)]
         sources, irregular = collections.Counter[str](), collections.Counter[str]()
         for counts in in_order:
             sources.update(counts.lines)

@@ -84,13 +84,11 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
         _log.info("embedding %s with %s; text is split by %s", with_count(len(corpus), "file"), model, split)
         _check_room(folder, layout, num_tokens, config.format)
         build(pipeline, config, folder, settings, corpus, num_shards, sha256)
-        final_file = record_folder.MARKER_FILE if config.format == "tfrecord" else record_folder.INFO_FILE
         with progress.show_progress(folder, size, num_shards):
-            runners.run(pipeline, folder, final_file)
-        description = json.loads(stores.read(folder.file(record_folder.INFO_FILE)))
+            runners.run(pipeline, folder)
         if load_tensorflow and config.format != "tfrecord" and "tensorflow" not in sys.modules:
             load_tensorflow()  # to read the shards that other processes have written
-        _assemble(config.format, folder, description, layout, output)
+        description = _assemble(config.format, folder, layout, output)
     _log.info("%s", info.summary(description, output, time.monotonic() - start))
     return description
 
@@ -142,59 +140,59 @@ def build(
     sha256: str,
 ) -> None:
     """Adds the job to a pipeline: tasks, the number of each task's first line as a side input, shards, `info.json`."""
-    is_local_run, packed = runners.is_local(pipeline.options), corpus_tasks.pack(corpus)
+    packed = corpus_tasks.pack(corpus)
     tasks = pipeline | "Tasks" >> corpus_tasks.make_tasks(
         lambda: corpora.plan_in_order(corpus_tasks.unpack(packed), num_shards)
     )
     counts = tasks | "CountLines" >> beam.ParDo(
-        numbering.CountLines(folder, is_local_run, settings.text, ids_name_datasets=config.format == "hdf5")
+        numbering.CountLines(folder, settings.text, ids_name_datasets=config.format == "hdf5")
     )
-    number = numbering.NumberLines(folder, is_local_run, settings.text, num_shards)
+    number = numbering.NumberLines(folder, settings.text)
     numbered = beam.pvalue.AsSingleton(
         counts | "ListCounts" >> beam.combiners.ToList() | "NumberLines" >> beam.ParDo(number)
     )
-    written = tasks | "Embed" >> beam.ParDo(embed_task.EmbedTask(folder, is_local_run, settings, num_shards), numbered)
-    finish = _Finish(folder, is_local_run, config, settings, packed, num_shards, sha256)
+    written = tasks | "Embed" >> beam.ParDo(embed_task.EmbedTask(folder, settings, num_shards), numbered)
+    finish = _Finish(folder, config, settings, packed, sha256)
     _ = written | "ListShards" >> beam.combiners.ToList() | "Finish" >> beam.ParDo(finish, numbered)
 
 
 @dataclasses.dataclass(eq=False)
 class _Finish(failures.TaskFn):
-    """The sizes of all shards -> nothing; `info.json` is written, and the marker of a folder of shards."""
+    """The sizes of all shards -> nothing; their description is written, and the marker of a folder of shards."""
 
     config: EmbedConfig
     settings: embed_task.Settings
     corpus: bytes  # packed
-    num_shards: int
     sha256: str  # of the model
 
-    phase = 3
-
     def process_task(self, written: list[tuple[int, int]], numbered: numbering.LineNumbers) -> tuple[()]:
-        sizes = dict(written)
-        if len(sizes) < self.num_shards:
-            return ()
+        sizes = dict(written)  # a bundle that is repeated may bring a result twice
         corpora.check_unchanged(corpus_tasks.unpack(self.corpus))
         description = info.describe(self.config, self.settings, numbered, sizes, self.sha256)
-        self.folder.write(record_folder.INFO_FILE, report.info_file(description))
+        stores.write(_description_file(self.config.format, self.folder), report.info_file(description))
         if self.config.format == "tfrecord":
-            self.folder.write(record_folder.MARKER_FILE, output_folder.MARKER)
+            stores.write(self.folder.file(record_folder.MARKER_FILE), output_folder.MARKER)
         return ()
 
 
-def _assemble(
-    form: str, folder: output_folder.Folder, description: dict[str, Any], layout: embed_task.Layout, output: str
-) -> None:
-    """Makes the output of formats that are one file, and removes the shards from `description`."""
+def _description_file(form: str, folder: output_folder.Folder) -> str:
+    """Returns where the pipeline writes the description: `info.json`, unless the shards are only a step."""
+    return (folder.file if form == "tfrecord" else folder.run_file)(record_folder.INFO_FILE)
+
+
+def _assemble(form: str, folder: output_folder.Folder, layout: embed_task.Layout, output: str) -> dict[str, Any]:
+    """Makes the output of formats that are one file; returns the description, which then has no shards."""
+    description = json.loads(stores.read(_description_file(form, folder)))
     if form == "tfrecord":
-        return
+        return description
     shards = [folder.file(shard["name"]) for shard in description.pop("shards")]
     if form == "hdf5":
         assembly.write_hdf5(folder, shards, output, description)
         output_folder.discard(folder)
-        return
+        return description
     assembly.write_matrix(folder, shards, description["lines"], layout)
     description["bytes"] = layout.size(description["lines"], description["tokens"])
-    folder.write(record_folder.INFO_FILE, report.info_file(description))
-    folder.write(record_folder.MARKER_FILE, output_folder.MARKER)
+    stores.write(folder.file(record_folder.INFO_FILE), report.info_file(description))
+    stores.write(folder.file(record_folder.MARKER_FILE), output_folder.MARKER)
     stores.delete(shards)
+    return description

@@ -17,14 +17,13 @@ from elmo_tf.errors import InputError
 from elmo_tf.text import vocabulary
 
 _PARTS = 32  # partitions of the words, so that no worker has to add the counts of all
-_FAILED = -1  # the part of a task that failed
 _MAX_DISTINCT = 2_000_000  # words that a worker counts before it emits the counts, some 250 MB
 
 
 class Counted(NamedTuple):
     """The vocabulary file's content, passed to the tasks as a side input."""
 
-    content: bytes  # of its file; empty if a task has failed
+    content: bytes  # of its file
     types: int | None = None  # distinct words; None if they were not counted
     max_count: int = 0  # occurrences of the most frequent word
 
@@ -32,7 +31,6 @@ class Counted(NamedTuple):
 class _Part(NamedTuple):
     """One partition of the words."""
 
-    number: int
     lines: bytes  # of those that are frequent enough, with their counts
     types: int
     max_count: int
@@ -70,8 +68,6 @@ class CountTask(failures.TaskFn, _CountWords):
     """`corpora.Task` -> `(part, lines)` of the words in the training split."""
 
     settings: sentences.Settings
-
-    failed = ((_FAILED, b""),)
 
     def setup(self) -> None:
         self._reader = sentences.Reader(self.settings)
@@ -115,13 +111,11 @@ def _add(grouped: tuple[int, Iterable[bytes]], min_count: int) -> _Part:
     for word, count in itertools.chain.from_iterable(map(_read, grouped[1])):
         totals[word] += count
     lines = b"".join(b"%s %d\n" % (word, count) for word, count in totals.items() if count >= min_count)
-    return _Part(grouped[0], lines, len(totals), max(totals.values(), default=0))
+    return _Part(lines, len(totals), max(totals.values(), default=0))
 
 
 @beam.typehints.no_annotations
 def _make(parts: list[_Part], min_count: int, max_size: int | None) -> Counted:
-    if any(part.number == _FAILED for part in parts):
-        return Counted(b"")
     counts = itertools.chain.from_iterable(_read(part.lines) for part in parts)
     content = vocabulary.from_counts(counts, max_size=max_size).to_bytes()
     types, max_count = sum(part.types for part in parts), max((part.max_count for part in parts), default=0)

@@ -83,7 +83,7 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
         approximately = "" if all(file.is_divisible for file in corpus) else "about "
         _log.info("reading %s, %s%s of text", with_count(len(corpus), "file"), approximately, report.megabytes(size))
         output_spec = shards.Output(folders, settings, num_shards, config.min_count or 1)
-        build(pipeline, config, output_spec, corpus, len(tasks), vocab.to_bytes() if vocab else None)
+        build(pipeline, config, output_spec, corpus, vocab.to_bytes() if vocab else None)
         with progress.show_progress(output_spec.folder, size, num_shards):
             runners.run(pipeline, output_spec.folder)
         files = {split: folder.file(record_folder.INFO_FILE) for split, folder in folders.items()}
@@ -97,41 +97,35 @@ def build(
     config: PreprocessConfig,
     output: shards.Output,
     corpus: list[corpora.TextFile],
-    num_tasks: int,
     vocab: bytes | None,
 ) -> None:
     """Adds the job to a pipeline: tasks, counts, vocabulary as a side input, shards, the end of the folders."""
-    task_arguments, packed = (output.folder, runners.is_local(pipeline.options)), corpus_tasks.pack(corpus)
+    packed = corpus_tasks.pack(corpus)
     tasks = pipeline | "Tasks" >> corpus_tasks.make_tasks(
         lambda: corpora.plan(corpus_tasks.unpack(packed), output.num_shards)
     )
     if vocab is None:
-        lines = tasks | "CountWords" >> beam.ParDo(counts.CountTask(*task_arguments, output.settings))
+        lines = tasks | "CountWords" >> beam.ParDo(counts.CountTask(output.folder, output.settings))
         words = lines | "Vocabulary" >> counts.add_up(output.min_count, config.max_vocab)
     else:
         packed_words = pipeline | "GivenVocabulary" >> beam.Create([zlib.compress(vocab)])
         words = packed_words | "Unpack" >> beam.Map(lambda content: counts.Counted(zlib.decompress(content)))
     words = beam.pvalue.AsSingleton(words)
-    written = tasks | "WriteShards" >> beam.ParDo(shards.WriteTask(*task_arguments, output), words)
-    finish = _Finish(*task_arguments, output, config, packed, num_tasks)
+    written = tasks | "WriteShards" >> beam.ParDo(shards.WriteTask(output.folder, output), words)
+    finish = _Finish(output.folder, output, config, packed)
     _ = written | "ListShards" >> beam.combiners.ToList() | "Finish" >> beam.ParDo(finish, words)
 
 
 @dataclasses.dataclass(eq=False)
 class _Finish(failures.TaskFn):
-    """What all tasks have written -> nothing; the folders are finished, unless a task has failed."""
+    """What all tasks have written -> nothing; the folders are finished."""
 
     output: shards.Output
     config: PreprocessConfig
     corpus: bytes  # packed
-    num_tasks: int
-
-    phase = 2
 
     def process_task(self, written: list[tuple[int, shards.TaskResult]], words: counts.Counted) -> tuple[()]:
         results = dict(written)  # a bundle that is repeated may bring a result twice
-        if len(results) < self.num_tasks:
-            return ()
         corpus = corpus_tasks.unpack(self.corpus)
         shared = info.describe(self.config, corpus, words, (task.irregular for task in results.values()))
         infos = {split: shards.info_of_split(split, results.values(), shared) for split in self.output.folders}
@@ -139,7 +133,7 @@ class _Finish(failures.TaskFn):
         corpora.check_unchanged(corpus)
         for split, folder in self.output.folders.items():
             for name, content in shards.final_files(words.content, infos[split]).items():
-                folder.write(name, content)
+                stores.write(folder.file(name), content)
         return ()
 
 

@@ -17,6 +17,7 @@ from elmo_tf.beam import failures, output_folder, report
 from elmo_tf.beam.preprocess import counts, encoder
 from elmo_tf.beam.progress import TaskProgress
 from elmo_tf.corpus import corpora, sentences
+from elmo_tf.files import stores
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 
@@ -93,14 +94,10 @@ class WriteTask(failures.TaskFn):
 
     output: Output
 
-    phase = 1
-
     def setup(self) -> None:
         self._reader = sentences.Reader(self.output.settings)
 
     def process_task(self, task: corpora.Task, words: counts.Counted) -> Iterator[tuple[int, TaskResult]]:
-        if not words.content:
-            return
         counts.check(words, self.output.min_count)
         encode, progress = encoder_of(words.content).encode, TaskProgress(self.folder, "writing")
         irregular, numbers = collections.Counter[str](), itertools.cycle(task.shards)
@@ -124,7 +121,7 @@ def open_shards(output: Output, numbers: Iterable[int]) -> Iterator[dict[tuple[s
         shards = {}
         for (split, folder), number in itertools.product(output.folders.items(), numbers):
             name = record_folder.shard_name(number, output.num_shards)
-            create = functools.partial(stack.enter_context, folder.create(name))
+            create = functools.partial(stack.enter_context, stores.create(folder.file(name)))
             shards[split, number] = Shard(create, split, number, name)
         yield shards
 

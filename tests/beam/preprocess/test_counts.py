@@ -12,7 +12,7 @@ from tests.beam.common import SETTINGS
 
 @pytest.fixture
 def step(folder) -> counts.CountTask:
-    made = counts.CountTask(folder, True, SETTINGS)
+    made = counts.CountTask(folder, SETTINGS)
     made.setup()
     return made
 
