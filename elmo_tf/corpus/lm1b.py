@@ -43,7 +43,7 @@ def fetch(output: str | os.PathLike, archive: str | os.PathLike | None = None) -
     staging.check_absent(output)
     with _locked_parent(output):
         packed = pathlib.Path(archive or f"{os.path.abspath(output)}.download")
-        if archive or packed.exists():  # left by a run that ended while it unpacked
+        if archive:
             intact.check(packed, SIZE, SHA256)
         else:
             download.download(URL, SIZE, SHA256, packed)

@@ -24,6 +24,8 @@ _log = logging.getLogger("elmo_tf")
 def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path) -> None:
     """Downloads a file to `path`. Until it is complete, its name ends in `.part`; the next call resumes from there.
 
+    A file that is at `path` already is checked, and not downloaded again if its size is known.
+
     Args:
         url: another server may send the rest of a part: ETag and date are not compared.
         size: in bytes; None: as the server says.
@@ -38,6 +40,8 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
         problem = "not an http:// or https:// address without user name and password"
         raise InputError(without_credentials(url), problem)
     part = path.with_name(f"{path.name}.part")
+    if path.exists():
+        path.rename(part)
     for wait in (*_RETRY_SECONDS, None):
         try:
             _receive_rest(url, size, part)

@@ -107,6 +107,17 @@ def test_an_archive_whose_unpacking_was_interrupted_is_checked_and_not_downloade
     assert_complete(output)
 
 
+def test_a_damaged_archive_of_an_earlier_run_is_removed_and_the_same_command_downloads_it(server, output):
+    packed = output.with_name("corpus.download")
+    packed.parent.mkdir(exist_ok=True)
+    packed.write_bytes(bytes(lm1b.SIZE))
+    with pytest.raises(InputError, match="the file was removed"):
+        lm1b.fetch(output)
+    assert not packed.exists()
+    lm1b.fetch(output)
+    assert_complete(output)
+
+
 def test_ctrl_c_ends_with_130_and_the_same_command_resumes(server, output, capsys):
     part, over = output.with_name("corpus.download.part"), threading.Event()
 
