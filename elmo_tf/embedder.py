@@ -96,8 +96,8 @@ class Embedder:
                 `"sum"` of all layers; the number of a layer, 0 being the token layer; or `"all"` layers.
             pool: None: a vector for each token. `"mean"` or `"max"`: a vector for each text, over its tokens; zeros
                 for a text without tokens.
-            progress: True: a bar on a terminal. A function: called after each batch with the number of texts done and
-                the number of all texts.
+            progress: True: a bar on stderr; a new line every ten seconds where that is not a terminal, as in a
+                notebook. A function: called after each batch with the number of texts done and the number of all texts.
             batch_size: the largest number of texts that are computed together. None: up to 2,048
                 positions, padding included; that limit always applies.
 
@@ -316,5 +316,5 @@ def _select_layers(vectors: np.ndarray, layers: Layers) -> np.ndarray:
 
 def _reporter(progress: Progress) -> Callable[[int, int], None] | None:
     if isinstance(progress, bool):
-        return reporter("{bar} {:,} of {:,} texts", on_terminals_only=True) if progress else None
+        return reporter("{bar} {:,} of {:,} texts") if progress else None
     return progress

@@ -109,19 +109,18 @@ def test_batch_size_and_progress_count_texts(model, batch_size, done):
         model.encode(["a"], batch_size=0)
 
 
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_progress_shows_a_bar_on_a_terminal_alone(model, monkeypatch, is_terminal):
-    class Terminal(io.StringIO):
+@pytest.mark.parametrize(("is_terminal", "end"), [(True, "\r"), (False, "\n")])
+def test_progress_shows_a_bar_that_is_redrawn_on_a_terminal_and_printed_elsewhere(model, monkeypatch, is_terminal, end):
+    class Stderr(io.StringIO):
         def isatty(self) -> bool:
             return is_terminal
 
     monkeypatch.setattr("elmo_tf.files.progress._REDRAW_SECONDS", 0)
-    monkeypatch.setattr("sys.stderr", stderr := Terminal())
+    monkeypatch.setattr("elmo_tf.files.progress._LINE_SECONDS", 0)
+    monkeypatch.setattr("sys.stderr", stderr := Stderr())
     model.encode(["a", "a b", "a b c"], progress=True, batch_size=1)
-    shown = stderr.getvalue().replace("\033[K", "").strip("\r").split("\r")
-    assert shown == (
-        ["[######..............] 1 of 3 texts", "[#############.......] 2 of 3 texts"] if is_terminal else [""]
-    )
+    bars = ["[######..............] 1 of 3 texts", "[#############.......] 2 of 3 texts"]
+    assert stderr.getvalue().replace("\033[K", "") == "".join(bar + end for bar in bars)
 
 
 class Table:

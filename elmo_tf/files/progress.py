@@ -54,7 +54,7 @@ class ProgressLine:
         _print(f"{text}\033[K\r", end="") if self._terminal else _print(text)
 
 
-def reporter(template: str, on_terminals_only: bool = False) -> Callable[[int, int], None]:
+def reporter(template: str) -> Callable[[int, int], None]:
     """Returns a function that is called with how many things are done and how many there are.
 
     It shows both numbers in `template`, such as `scored {:,} of {:,} sentences`, and a bar in place of `{bar}`.
@@ -64,7 +64,7 @@ def reporter(template: str, on_terminals_only: bool = False) -> Callable[[int, i
     def report(done: int, total: int) -> None:
         if done >= total:
             line.clear()
-        elif line.due() and (sys.stderr.isatty() or not on_terminals_only):
+        elif line.due():
             filled = _BAR_CELLS * done // total
             line.show(template.format(done, total, bar=f"[{'#' * filled}{'.' * (_BAR_CELLS - filled)}]"))
 
