@@ -32,7 +32,8 @@ def tagger(layer: elmo_tf.ELMo) -> keras.Model:
     hidden = keras.layers.Bidirectional(keras.layers.LSTM(4, return_sequences=True))(first)
     hidden = keras.layers.Concatenate()([hidden, *rest]) if rest else hidden
     model = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(hidden))
-    model.compile(keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy", weighted_metrics=["accuracy"])
+    model.compile(keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy")
+    model.optimizer.build(model.trainable_variables)  # otherwise Keras traces the first step twice
     return model
 
 
