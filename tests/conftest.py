@@ -11,7 +11,6 @@ import signal
 import sys
 import zlib
 from typing import NamedTuple
-from unittest import mock
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")  # two test processes share two cores
@@ -118,13 +117,17 @@ def dtype_policy():
     keras.config.set_dtype_policy("float32")
 
 
+def _set_global_seed(self, seed: int) -> None:
+    self._seed, self._rng = seed, random.Random(seed)
+
+
+# TensorFlow's own also drops all graphs that are ready to run, and each takes a second to get ready again.
+context.Context._set_global_seed = _set_global_seed
+
+
 def seed_by(name: str) -> None:
     """A test that fails fails again: its random weights depend neither on the run nor on the tests before it."""
-    seed = zlib.crc32(name.encode())
-    # It also drops all graphs that are ready to run, and each takes half a second to get ready again.
-    with mock.patch.object(tf.random, "set_seed"):
-        keras.utils.set_random_seed(seed)
-    context.context()._seed, context.context()._rng = seed, random.Random(seed)
+    keras.utils.set_random_seed(zlib.crc32(name.encode()))
 
 
 def pytest_fixture_setup(fixturedef) -> None:

@@ -32,7 +32,8 @@ def tagger(layer: elmo_tf.ELMo) -> keras.Model:
     hidden = keras.layers.Bidirectional(keras.layers.LSTM(4, return_sequences=True))(first)
     hidden = keras.layers.Concatenate()([hidden, *rest]) if rest else hidden
     model = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(hidden))
-    model.compile(keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy", weighted_metrics=["accuracy"])
+    model.compile(keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy")
+    model.optimizer.build(model.trainable_variables)  # otherwise Keras traces the first step twice
     return model
 
 
@@ -43,7 +44,7 @@ CONFIGURATIONS = {
 
 
 @pytest.mark.parametrize("name", ["frozen", slow("trained")])
-def test_a_model_fits_predicts_and_is_the_same_after_saving_and_loading(savedmodel, tmp_path, name):
+def test_a_model_fits_and_is_the_same_after_saving_and_loading(savedmodel, tmp_path, name):
     keras.utils.set_random_seed(1)
     source = shutil.copytree(savedmodel.path, tmp_path / "source")
     layer = elmo_tf.ELMo(source, **CONFIGURATIONS[name])
@@ -55,18 +56,16 @@ def test_a_model_fits_predicts_and_is_the_same_after_saving_and_loading(savedmod
     assert losses[-1] < losses[0]
     moved = [not np.array_equal(old, new) for old, new in zip(before, layer.bilm.weights, strict=True)]
     assert moved == [layer.trainable_bilm] * len(moved)
-    predicted = model.predict(data, verbose=0) if name == "frozen" else model(tf.constant(TOKENS))
 
     model.save(tmp_path / "model.keras")
     shutil.rmtree(source)
     again = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_allclose(again(tf.constant(TOKENS)), predicted, **checks.TOLERANCE)
     np.testing.assert_array_equal(again(tf.constant(TOKENS)), model(tf.constant(TOKENS)))
     assert [v.shape for v in again.trainable_variables] == [v.shape for v in model.trainable_variables]
 
 
-def test_padding_does_not_reach_the_layers_above(savedmodel):
-    model = tagger(elmo_tf.ELMo(savedmodel.path, num_mixes=2))
+def test_padding_does_not_reach_the_layers_above(with_options):
+    model = tagger(with_options(num_mixes=2))
     wide = np.pad(TOKENS, ((0, 0), (0, 4)), constant_values=b"")
     expected, padded = (np.array(model(tf.constant(tokens))) for tokens in (TOKENS, wide))
     np.testing.assert_allclose(padded[:, :6][MASK], expected[MASK], **checks.TOLERANCE)
@@ -119,19 +118,22 @@ def _in_a_traced_function(source, **options):
     made = []
 
     @tf.function
-    def function(tokens):
+    def function():
         made.append(elmo_tf.ELMo(source, **options))
-        return made[0](tokens)
 
-    function(tf.constant(TOKENS))
+    function()
     return made[0]
 
 
 @pytest.mark.parametrize("options", [{}, slow({"trainable_bilm": True})], ids=str)
-def test_it_is_the_same_in_every_scope(savedmodel, plain_vectors, options):
-    for make in (_under_a_name_scope, Inside) if options else (Inside, _in_a_traced_function):
+def test_it_is_the_same_in_every_scope(savedmodel, plain, plain_vectors, options):
+    for make in (_under_a_name_scope, Inside) if options else (Inside,):
         vectors = make(savedmodel.path, **options)(tf.constant(TOKENS))
         np.testing.assert_allclose(vectors, plain_vectors, **checks.TOLERANCE)
+    if not options:
+        layer = _in_a_traced_function(savedmodel.path)
+        checks.assert_all_close(layer.weights, plain.weights)
+        assert [weight.path for weight in layer.weights] == [weight.path for weight in plain.weights]
 
 
 def test_it_is_mirrored_under_a_strategy(savedmodel, plain_vectors):

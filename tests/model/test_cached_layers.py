@@ -13,7 +13,8 @@ from elmo_tf.errors import InputError
 from elmo_tf.model import cached_layers
 from elmo_tf.model.cached_layers import CachedLayers
 from tests import checks
-from tests.helpers import MICRO, run_python, slow
+from tests.helpers import run_python, slow
+from tests.keras_layer.sentences import ONE_LAYER
 
 SENTENCES = [["the", "cat"], ["a", "", "dog", "sat"], ["the", "cat"], []]
 BATCH = tf.constant([["a", "", "dog", "sat"], ["the", "cat", "", ""]])
@@ -21,7 +22,7 @@ BATCH = tf.constant([["a", "", "dog", "sat"], ["the", "cat", "", ""]])
 
 @pytest.fixture(scope="module")
 def layer():
-    return ELMo(MICRO, num_mixes=2)
+    return ELMo(ONE_LAYER, num_mixes=2)
 
 
 @pytest.mark.parametrize("in_memory", [0, slow(2**30)])
@@ -87,7 +88,7 @@ SPLIT = "expected lists of tokens; split a sentence first, found b?'a b'"
 )
 def test_only_a_frozen_bilm_without_boundaries_can_remember_and_only_lists_of_tokens(options, sentences, message):
     with pytest.raises(InputError, match=f"^sentences: {message}"):
-        ELMo(MICRO, **options).remember(sentences)
+        ELMo(ONE_LAYER, **options).remember(sentences)
 
 
 def test_a_model_whose_layer_remembers_is_not_exported(layer, tmp_path):

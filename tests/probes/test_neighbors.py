@@ -39,9 +39,13 @@ def find(savedmodel, tmp_path):
     return run
 
 
-def expected(savedmodel, layers: str | int, same_word: bool) -> list[Use]:
+@pytest.fixture(scope="module")
+def model(savedmodel):
+    return tf.saved_model.load(str(savedmodel.path)).signatures["default"]
+
+
+def expected(model, layers: str | int, same_word: bool) -> list[Use]:
     """Returns the best use in each line, best first; each sentence embedded alone."""
-    model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
 
     def vectors(sentence: str) -> np.ndarray:
         outputs = model(strings=tf.constant([sentence]))
@@ -54,8 +58,8 @@ def expected(savedmodel, layers: str | int, same_word: bool) -> list[Use]:
 
 
 @pytest.mark.parametrize(("layers", "same_word"), [slow("mix", False), slow("mix", True), (1, False)])
-def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(savedmodel, find, layers, same_word):
-    wanted = expected(savedmodel, layers, same_word)
+def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(model, find, layers, same_word):
+    wanted = expected(model, layers, same_word)
     assert len(wanted) == (4 if same_word else 5)
     options = {"layers": layers, "same_word": same_word}
     for results in (find(**options), find(bz2.compress(TEXT), "text.bz2", **options)):
@@ -123,8 +127,7 @@ def test_the_best_use_of_each_sentence_is_found_best_first(same_word, count):
     np.testing.assert_allclose([use.similarity for use in uses], [-use[0] for use in expected], **checks.FEW)
 
 
-def test_the_first_of_two_uses_in_the_sentence_counts(savedmodel, find):
-    model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
+def test_the_first_of_two_uses_in_the_sentence_counts(model, find):
     query, text = "bank on the bank", "on a wide river"
     ((first, *_),), vectors = (model(strings=tf.constant([sentence]))["elmo"].numpy() for sentence in (query, text))
     (use,) = find(text.encode(), sentence=query)

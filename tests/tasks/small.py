@@ -54,7 +54,7 @@ EXAMPLES: dict[str, list[Example]] = {
     "answers": [
         asked("Anna sat in New York.", "Where did Anna sit?", "New York"),
         asked("Boris slept", "Who slept?", "Boris"),
-        asked("The cat, which Anna (born 1990) knew, slept on the mat.", "When was Anna born?", "1990"),
+        asked("The cat (born 1990) slept.", "When was it born?", "1990"),
     ],
 }
 # For all systems: small, and nothing random in training.

@@ -1,6 +1,5 @@
 """The command `task`: from files to predictions, as a user types it."""
 
-import functools
 import json
 import os
 import pathlib
@@ -40,15 +39,7 @@ def train(capsys, task, data, workdir, *options) -> dict:
     return run(capsys, task, "train", "--train", data, "--dev", data, "--workdir", workdir, *settings, *options)[-1]
 
 
-@pytest.fixture
-def systems_loaded_once(monkeypatch):
-    """Tracing a loaded network takes seconds."""
-    monkeypatch.setattr(trained, "load", functools.cache(trained.load))
-
-
-def test_a_tagger_with_elmo_is_trained_evaluated_and_used(
-    savedmodel, data, tmp_path, capsys, caplog, systems_loaded_once
-):
+def test_a_tagger_with_elmo_is_trained_evaluated_and_used(savedmodel, data, tmp_path, capsys, caplog, traced_once):
     workdir = tmp_path / "run"
     options = ["--model", savedmodel.path, "--set", "elmo.remember=true"]
     results = train(capsys, "ner", data, workdir, *options)

@@ -1,4 +1,4 @@
-"""Epochs, schedules, moving averages, and resuming after a kill."""
+"""Epochs, schedules and moving averages. Of resuming after a kill, test_runs.py has more."""
 
 import keras
 import numpy as np
@@ -43,21 +43,6 @@ def scripted(monkeypatch, *scores):
 
     monkeypatch.setattr(fitting.Predictor, "scores", score)
     return scored
-
-
-def test_a_killed_run_ends_as_one_that_was_not_killed(tmp_path, monkeypatch):
-    """test_runs.py shows the same without these options."""
-    options = ("fit.ema=0.5", "fit.decay_rate=0.9", "fit.decay_steps=1")
-    expected, weights = fitted(tmp_path / "whole", *options)
-    rates = [0.1 * 0.9 ** (2 * epoch + 1) for epoch in range(4)]
-    assert [epoch["learning_rate"] for epoch in expected] == pytest.approx(rates)
-    toy.kill(monkeypatch, 3)
-    with pytest.raises(toy.Killed):
-        fitted(tmp_path / "killed", *options)
-    monkeypatch.undo()
-    history, resumed = fitted(tmp_path / "killed", *options)
-    assert history == expected
-    checks.assert_all_close(resumed, weights)
 
 
 @pytest.mark.parametrize(

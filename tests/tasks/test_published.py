@@ -8,39 +8,28 @@ import shutil
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import elmo_tf
 from benchmarks import pack_tagger
 from elmo_tf import cli, tasks
 from elmo_tf.errors import InputError
 from elmo_tf.published import models
-from elmo_tf.savedmodel import verification
 from tests import checks
 from tests.helpers import ROOT, flip, run_python
 
 NAME = "english-ner"
-SENTENCE = "Barack Obama was born in Hawaii and worked for Microsoft ."
-TOKENS = SENTENCE.split()
+TOKENS = ["Barack", "Obama", "was", "born", "in", "Hawaii", "and", "worked", "for", "Microsoft", "."]
 TAGS = ["B-PER", "I-PER", "O", "O", "O", "B-LOC", "O", "O", "O", "B-ORG", "O"]
 FOLDER = ROOT / "elmo_tf" / "published" / NAME
 
 
-@pytest.fixture(scope="module")
-def tagger():
-    return tasks.load(NAME)
-
-
-def test_its_files_are_small_because_the_bilm_is_not_in_them(tagger):
+def test_its_files_are_small_because_the_bilm_is_not_in_them(traced_once):
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 3_000_000
-    own = sum(int(np.prod(variable.shape)) for variable in tagger.network.trainable_variables)
+    own = sum(int(np.prod(variable.shape)) for variable in tasks.load(NAME).network.trainable_variables)
     assert own == models.find(NAME).parameters
 
 
-def test_the_commands_take_the_name(tmp_path, capsys):
-    (tmp_path / "text.txt").write_text(SENTENCE + "\n")
-    assert cli.main(["task", "ner", "predict", "--model", NAME, "--input", str(tmp_path / "text.txt")]) == 0
-    assert json.loads(capsys.readouterr().out)["tags"] == TAGS
+def test_the_command_evaluate_takes_the_name(tmp_path, capsys, traced_once):
     (tmp_path / "data.conll").write_text("".join(f"{token}\t{tag}\n" for token, tag in zip(TOKENS, TAGS, strict=True)))
     assert cli.main(["task", "ner", "evaluate", "--model", NAME, "--data", str(tmp_path / "data.conll")]) == 0
     assert json.loads(capsys.readouterr().out)["score"] == 100
@@ -58,14 +47,6 @@ def test_raw_sentences_come_from_standard_input_and_nothing_of_tensorflows_is_pr
     done = run_python(*command, input=text, env={"TF_CPP_MIN_LOG_LEVEL": None})
     assert [json.loads(line)["tags"] for line in done.stdout.splitlines()] == [TAGS, TAGS]
     assert not re.search(r"^[IWE]\d{4} ", done.stderr, re.MULTILINE), done.stderr
-
-
-def test_import_writes_a_savedmodel_with_the_same_tags(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda *_: [])  # saves time: see test_serving.py
-    assert cli.main(["import", NAME, "--output", str(tmp_path / "ner")]) == 0
-    version = capsys.readouterr().out.strip()
-    outputs = tf.saved_model.load(version).signatures["serving_default"](strings=tf.constant([SENTENCE]))
-    assert [tag.decode() for tag in outputs["tags"].numpy()[0]] == TAGS
 
 
 @pytest.mark.parametrize("options", [["--workdir", "run"], ["--output", "out", "--mix", "top"], []])

@@ -202,16 +202,20 @@ def test_a_damaged_file_is_named(done, tmp_path, name, content, message):
 
 @pytest.mark.parametrize("seeds", [1, slow(2)])
 def test_an_unfinished_training_is_not_loaded_and_resumes(data, tmp_path, monkeypatch, seeds):
-    expected = train(data, tmp_path / "whole", "fit.epochs=3", seeds=seeds)
+    options = ["fit.epochs=3", "fit.ema=0.5", "fit.decay_rate=0.9", "fit.decay_steps=1"]
+    expected = train(data, tmp_path / "whole", *options, seeds=seeds)
+    if seeds == 1:
+        rates = [0.1 * 0.9 ** (6 * epoch + 5) for epoch in range(3)]
+        assert [epoch["learning_rate"] for epoch in expected["history"]] == pytest.approx(rates)
     with monkeypatch.context() as patch:
         toy.kill(patch, 3 * seeds - 1)  # in the second epoch of the last run
         with pytest.raises(toy.Killed):
-            train(data, tmp_path / "run", "fit.epochs=3", seeds=seeds)
+            train(data, tmp_path / "run", *options, seeds=seeds)
     last = tmp_path / "run" / (f"seed_{seeds - 1}" if seeds > 1 else "")
     (last / ".scores.json.incomplete").touch()  # as a kill leaves it
     with pytest.raises(InputError, match=f"^{last}: its training has not ended$"):
         tasks.load(last)
-    resumed = train(data, tmp_path / "run", "fit.epochs=3", seeds=seeds)
+    resumed = train(data, tmp_path / "run", *options, seeds=seeds)
     assert without_seconds(resumed) == without_seconds(expected)
     assert not (last / fitting.FILE).exists()
     first, second = (tasks.load(tmp_path / name).network.get_weights() for name in ("whole", "run"))
