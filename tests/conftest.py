@@ -84,13 +84,18 @@ def savedmodel(tmp_path_factory):
     return Exported(path, bilm, mix, gamma)
 
 
-_ENGINE = functools.cache(engines.make)
+_engine = functools.cache(engines.make)
+
+
+@functools.wraps(engines.make)
+def _make_once(source, name, num_threads=None):
+    return _engine(source, name)
 
 
 @pytest.fixture
 def loaded_once(monkeypatch):
     """Reads and traces each model once for all tests of a process that ask for this: it takes longer than most do."""
-    monkeypatch.setattr(engines, "make", _ENGINE)
+    monkeypatch.setattr(engines, "make", _make_once)
 
 
 @pytest.fixture

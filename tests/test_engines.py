@@ -143,7 +143,7 @@ def test_the_first_call_of_a_graph_finishes_before_those_of_other_threads(workdi
 
     def run():
         events.append("begin")
-        time.sleep(0.5)
+        time.sleep(0.1)
         events.append("end")
         return np.int32(0)
 
