@@ -17,6 +17,7 @@ from elmo_tf.records import record_folder
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.savedmodel import verification
 from elmo_tf.scoring import Score
+from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks, helpers
 
@@ -110,7 +111,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeyp
     assert opened.vocabulary.tokens == data.vocabulary.tokens
 
     figures = json.loads(
-        run("evaluate", "--workdir", "work", "--data", "held", "--batch-size", "2", "--unigram", "data")
+        run("evaluate", "--workdir", "work", "--data", "held", "--batch-size", "4", "--unigram", "data")
     )
     assert list(figures)[:5] == ["forward_perplexity", "backward_perplexity", "perplexity", "tokens", "unknown_rate"]
     assert figures["tokens"] == heldout.info.tokens + heldout.info.sentences
@@ -118,6 +119,9 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeyp
     assert figures["unigram_perplexity"] == unigram_perplexity(data, heldout)
     for name in ("forward_perplexity", "backward_perplexity", "perplexity"):
         assert 1 < figures[name] < figures["unigram_perplexity"] / 2
+    in_training = metrics_file.evaluations(opened.metrics)[-1]
+    assert (in_training.step, in_training.whole) == (STEPS, True)
+    assert figures["perplexity"] == pytest.approx(in_training.perplexity, rel=checks.PERPLEXITY)
 
     options = ["--mix", "0.5,1", "--gamma", "2", "--softmax"]
     assert run("export", "--workdir", "work", "--output", "models/bank", *options) == "models/bank/1\n"
