@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import embedder, sources
+from elmo_tf import embedder, engines, sources
 from elmo_tf.beam.embed import embed_task, run
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
@@ -192,7 +192,8 @@ def test_there_are_as_many_shards_as_asked_for_but_for_those_without_lines(embed
         assert [element["line"] for element in elements] == list(range(20))
 
 
-def test_text_is_split_by_the_model_unless_an_option_says_otherwise(savedmodel, corpus, tmp_path, caplog):
+def test_text_is_split_by_the_model_unless_an_option_says_otherwise(savedmodel, corpus, tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(engines, "make", lambda source, *_: engines.NumpyEngine(source))  # it starts at once
     model = shutil.copytree(savedmodel.path, tmp_path / "model")
     settings = json.loads((model / "assets" / "provenance.json").read_text())
     settings["tokenizer"] = "characters"
