@@ -13,16 +13,16 @@ from elmo_tf.records.windows import Windows
 from elmo_tf.training import step as step_lib
 from elmo_tf.training.step import Trainer, learning_rate
 from tests import checks, float64
-from tests.helpers import MICRO, MICRO_CONFIG, char_ids_of, slow, two_cpus
+from tests.helpers import MICRO, MICRO_CONFIG, ONE_LAYER, char_ids_of, slow, two_cpus
 
 # Nothing random, so that steps can be compared.
 EXACT = dataclasses.replace(MICRO_CONFIG.train, batch_size=4, num_sampled=0, dropout_rate=0.0)
 
 
-def trainer(records, config, strategy=None, seed=3):
+def trainer(records, config, strategy=None, seed=3, model=MICRO):
     keras.utils.set_random_seed(seed)
     strategy = strategy or tf.distribute.MirroredStrategy(["CPU:0"])
-    return Trainer(strategy, config, lambda: BiLM(MICRO, len(records.vocabulary)))
+    return Trainer(strategy, config, lambda: BiLM(model, len(records.vocabulary)))
 
 
 def windows(records, batch_size, count=4):
@@ -76,7 +76,7 @@ def test_the_same_number_draws_the_same_and_another_draws_anew(records):
 @pytest.mark.parametrize(("replicas", "optimizer"), [(1, "adam"), slow(2, "adagrad")])
 def test_a_step_is_traced_once_and_reads_no_more_of_the_softmax_than_it_uses(records, replicas, optimizer):
     config = dataclasses.replace(EXACT, batch_size=4 // replicas, num_sampled=4, optimizer=optimizer)
-    made = trainer(records, config, two_cpus() if replicas == 2 else None)
+    made = trainer(records, config, two_cpus() if replicas == 2 else None, model=ONE_LAYER)
     data = windows(records, 4)
     run(made, data)
     assert made._run.experimental_get_tracing_count() == 1
@@ -85,8 +85,8 @@ def test_a_step_is_traced_once_and_reads_no_more_of_the_softmax_than_it_uses(rec
     graphs = [graph, *(getattr(function, "graph", None) for function in graph._functions.values())]
     operations = [operation for inner in filter(None, graphs) for operation in inner.get_operations()]
     read = {tuple(read.outputs[0].shape) for read in operations if read.type == "ReadVariableOp"}
-    dim, words = MICRO.lstm.projection_dim, len(records.vocabulary)
-    assert (2 * dim, 4 * MICRO.lstm.units) in read  # the kernel of an LSTM: the graph shows reads
+    dim, words = ONE_LAYER.lstm.projection_dim, len(records.vocabulary)
+    assert (2 * dim, 4 * ONE_LAYER.lstm.units) in read  # the kernel of an LSTM: the graph shows reads
     assert not {(words, dim), (words,)} & read
 
 
