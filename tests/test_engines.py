@@ -117,6 +117,7 @@ def test_a_pickled_model_is_read_again():
     assert len(content) < 2000  # the source, not the weights
     copy = pickle.loads(content)
     assert (copy.source, copy.engine, copy._may_switch_engine) == (model.source, "numpy", False)
+    assert repr(copy) == repr(model)
     np.testing.assert_array_equal(copy.encode(["a bank"])[0].vectors, model.encode(["a bank"])[0].vectors)
 
 

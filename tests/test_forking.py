@@ -1,13 +1,10 @@
 """Other processes: a forked one is refused in words where TensorFlow was used before, a spawned one works."""
 
 import multiprocessing
-import pickle
 
-import numpy as np
 import pytest
 
 import elmo_tf
-from tests import checks
 from tests.helpers import run_python
 
 MODELS: list = []
@@ -45,12 +42,3 @@ if __name__ == "__main__":
 @pytest.mark.slow
 def test_a_process_forked_before_computes(savedmodel):
     assert run_python("-c", PROGRAM, savedmodel.path, timeout=600).stdout == "(1, 16)\n"
-
-
-@pytest.mark.usefixtures("loaded_once")
-def test_a_pickled_model_computes_the_same(savedmodel):
-    model = elmo_tf.load(savedmodel.path)
-    again = pickle.loads(pickle.dumps(model))
-    expected, vectors = (elmo.encode(["a bank"], pool="mean") for elmo in (model, again))
-    np.testing.assert_allclose(vectors, expected, **checks.TOLERANCE)
-    assert repr(again) == repr(model)

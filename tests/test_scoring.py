@@ -134,14 +134,6 @@ def test_the_model_that_comes_with_the_package_prefers_grammar_and_knows_who_len
     assert "went" in words[:2]
 
 
-def test_the_users_dtype_policy_changes_no_score(dtype_policy):
-    totals = []
-    for policy in ("float32", "mixed_float16"):
-        dtype_policy(policy)
-        totals += [score.total for score in elmo_tf.load("english").score(["They talk ."])]
-    assert totals[0] == pytest.approx(totals[1], abs=1e-3)
-
-
 @pytest.mark.parametrize("method", ["score", "surprisal"])
 def test_a_source_without_a_softmax_is_refused(savedmodel, method):
     with pytest.raises(InputError, match="this model has no softmax; use a workdir"):

@@ -79,7 +79,7 @@ def test_evaluate_computes_on_all_gpus_or_those_it_is_given(records, workdir):
     assert ran.stderr.splitlines()[-1].endswith(", float32 products, on CPU:0, CPU:1")
     printed = json.loads(ran.stdout)
     assert printed["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
-    assert (printed["tokens"], printed["streams"]) == (TOKENS, 3)
+    assert (printed["tokens"], printed["streams"]) == (records.num_tokens, 3)
 
 
 @pytest.mark.parametrize(
