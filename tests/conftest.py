@@ -26,6 +26,7 @@ from elmo_tf.model import operations
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.published import models
 from elmo_tf.training import loop
+from elmo_tf.training.step import StepResult, Trainer
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, write_records
@@ -83,13 +84,30 @@ def savedmodel(tmp_path_factory):
     return Exported(path, bilm, mix, gamma)
 
 
-_ENGINE = functools.cache(engines.make)
+_engine = functools.cache(engines.make)
+
+
+@functools.wraps(engines.make)
+def _make_once(source, name, num_threads=None):
+    return _engine(source, name)
 
 
 @pytest.fixture
 def loaded_once(monkeypatch):
     """Reads and traces each model once for all tests of a process that ask for this: it takes longer than most do."""
-    monkeypatch.setattr(engines, "make", _ENGINE)
+    monkeypatch.setattr(engines, "make", _make_once)
+
+
+@pytest.fixture
+def untraced_steps(monkeypatch) -> None:
+    """Training steps that only add 1 to every weight: tracing a real one takes longer than what surrounds it."""
+
+    def step(trainer: Trainer, *_) -> StepResult:
+        for variable in trainer.variables:
+            variable.assign_add(tf.ones_like(variable))
+        return StepResult(*tf.ones(3))
+
+    monkeypatch.setattr(Trainer, "step", step)
 
 
 @pytest.fixture

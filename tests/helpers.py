@@ -17,6 +17,9 @@ from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, Train
 from elmo_tf.records import record_folder, wire
 from elmo_tf.text import char_ids
 from elmo_tf.text import vocabulary as vocabulary_lib
+from elmo_tf.workdir import checkpoints
+from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -26,6 +29,12 @@ MICRO = ModelConfig(
     LSTMConfig(units=24, projection_dim=8, num_layers=2),
 )
 
+# For graphs of which the network is the smaller part: they are built in half of the time.
+ONE_LAYER = ModelConfig(
+    CharCNNConfig(embedding_dim=4, filters=((1, 4),), num_highway=0),
+    LSTMConfig(units=8, projection_dim=4, num_layers=1),
+)
+
 # Nothing depends on timing, so that each run writes the same files.
 _RECIPE = TrainConfig(
     batch_size=2, unroll_steps=5, num_sampled=4, checkpoint_steps=100, eval_tokens=0, log_steps=2, look_steps=0
@@ -33,6 +42,13 @@ _RECIPE = TrainConfig(
 MICRO_CONFIG = Config(MICRO, _RECIPE)
 # Numbers in a network for inference: the weights, and 17 rows of 16 zeros behind the gates of each of four LSTMs.
 MICRO_NUMBERS = MICRO.num_parameters() + 4 * 17 * 16
+
+
+def new_untrained(path: pathlib.Path, model: ModelConfig, words: vocabulary_lib.Vocabulary | None = None) -> Workdir:
+    """Makes a workdir with a checkpoint of random weights."""
+    with new_workdir(path, Config(model, _RECIPE), words) as workdir:
+        checkpoints.save(workdir, workdir.new_bilm(), None, Progress(0))
+    return open_workdir(path)
 
 
 def slow(*values: object):

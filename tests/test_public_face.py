@@ -1,9 +1,10 @@
 """What `import elmo_tf` offers a program: names, hints, examples in docstrings, the way from records to vectors."""
 
 import ast
+import dataclasses
 import doctest
+import importlib
 import pathlib
-import shutil
 
 import keras
 import numpy as np
@@ -15,7 +16,7 @@ from elmo_tf import config
 from elmo_tf.savedmodel import verification
 from elmo_tf.workdir import checkpoints
 from tests import checks
-from tests.helpers import MICRO_CONFIG, batch_char_ids, run_python
+from tests.helpers import MICRO_CONFIG, ONE_LAYER, batch_char_ids, new_untrained, run_python
 
 
 def test_a_type_checker_imports_each_name_from_where_it_is_loaded():
@@ -35,10 +36,14 @@ def test_importing_elmo_tf_and_listing_its_names_imports_nothing_heavy():
     assert [name for name in modules.split() if name.startswith("elmo_tf")] == ["elmo_tf"]
 
 
-def test_importing_one_layer_registers_all_that_a_keras_file_may_have():
-    code = "from elmo_tf import ELMo; import keras; print(*keras.saving.get_custom_objects())"
-    registered = run_python("-c", code).stdout.split()
-    assert {f"elmo_tf>{name}" for name in ("ELMo", "ScalarMix", "SequencePooling", "CRF")} <= set(registered)
+def test_importing_one_layer_registers_all_that_a_keras_file_may_have(monkeypatch):
+    layers, imported, import_module = ("ELMo", "ScalarMix", "SequencePooling", "CRF"), [], importlib.import_module
+    monkeypatch.setattr(importlib, "import_module", lambda name: imported.append(name) or import_module(name))
+    for layer in layers:
+        imported.clear()
+        elmo_tf.__getattr__(layer)
+        assert {elmo_tf._MODULES[name] for name in layers} <= set(imported)
+    assert {f"elmo_tf>{name}" for name in layers} <= keras.saving.get_custom_objects().keys()
 
 
 def test_another_backend_of_keras_is_one_clear_error():
@@ -73,22 +78,22 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 
 
 @pytest.fixture
-def small_project(records, tmp_path, monkeypatch):
+def small_project(records, tmp_path, monkeypatch, untraced_steps):
     """The current folder of a user who has records, trains a micro network, and exports it unverified."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
     for name in ("train", "heldout"):
         (tmp_path / "data" / name).symlink_to(records.path)
-    monkeypatch.setitem(config.PRESETS, "tiny", MICRO_CONFIG)
+    monkeypatch.setitem(config.PRESETS, "tiny", dataclasses.replace(MICRO_CONFIG, model=ONE_LAYER))
     monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])
     return tmp_path
 
 
 @pytest.mark.parametrize("name", ["BiLM", "ELMo", "load", "train", "export"])
-def test_the_examples_of_a_docstring_print_what_they_say(name, workdir, request):
+def test_the_examples_of_a_docstring_print_what_they_say(name, request):
     project = request.getfixturevalue("small_project") if name in ("train", "export") else None
     if name == "export":
-        shutil.copytree(workdir.path, project / "runs" / "mine")
+        new_untrained(project / "runs" / "mine", ONE_LAYER)
     globs = {"elmo_tf": elmo_tf, "keras": keras, "tf": tf}
     (examples,) = doctest.DocTestFinder(recurse=False).find(getattr(elmo_tf, name), name, globs=globs)
     report: list[str] = []

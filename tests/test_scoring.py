@@ -10,16 +10,13 @@ import unicodedata
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import elmo_tf
-from elmo_tf import api, cli, embedder, engines, reference, sources
+from elmo_tf import cli, embedder, engines, reference, sources
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import verification
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks, float64
-from tests.helpers import slow
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -129,42 +126,12 @@ def test_a_sentence_without_exactly_one_mask_and_a_number_below_1_are_refused(mo
         model.fill(text, top, word=word)
 
 
-@pytest.mark.parametrize("verified", [False, slow(True)])
-def test_an_export_with_the_softmax_scores_with_tensorflow_alone(model, workdir, tmp_path, monkeypatch, verified):
-    if not verified:
-        monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])
-    path = api.export(workdir, tmp_path / "scored", softmax=True)
-    (expected, unknown, empty) = model.score(SENTENCES[:3])
-    outputs = {
-        k: v.numpy() for k, v in tf.saved_model.load(str(path)).signatures["score"](tf.constant(SENTENCES[:3])).items()
-    }
-    assert outputs["log_probs"].shape == (3, 2, 8)
-    np.testing.assert_allclose(outputs["log_probs"][0, 0], [0, *expected.forward_log_probs], **checks.TOLERANCE)
-    np.testing.assert_allclose(outputs["log_probs"][0, 1], [*expected.backward_log_probs, 0], **checks.TOLERANCE)
-    np.testing.assert_allclose(outputs["log_probs"][1, 1, :3], unknown.backward_log_probs, **checks.TOLERANCE)
-    assert not outputs["log_probs"][1, :, 4:].any()
-    np.testing.assert_allclose(outputs["total"], [expected.total, unknown.total, empty.total], rtol=1e-5)
-    assert outputs["tokens"][1].tolist() == [b"zebras", b"bark", b"", b"", b"", b""]
-    exported = elmo_tf.load(path)
-    for score, original in zip(exported.score(SENTENCES), model.score(SENTENCES), strict=True):
-        np.testing.assert_allclose(score.forward_log_probs, original.forward_log_probs, **checks.TOLERANCE)
-    assert exported.fill("the [MASK] sat", top=1)[0].token == model.fill("the [MASK] sat", top=1)[0].token
-
-
 def test_the_model_that_comes_with_the_package_prefers_grammar_and_knows_who_lends_money():
     english = elmo_tf.load("english")
     good, bad = english.score([f"The keys to the cabinet {verb} on the table ." for verb in ("are", "is")])
     assert good.total > bad.total + 2
     words = [word.token for word in english.fill("He [MASK] to London yesterday .", top=5)]
     assert "went" in words[:2]
-
-
-def test_the_users_dtype_policy_changes_no_score(dtype_policy):
-    totals = []
-    for policy in ("float32", "mixed_float16"):
-        dtype_policy(policy)
-        totals += [score.total for score in elmo_tf.load("english").score(["They talk ."])]
-    assert totals[0] == pytest.approx(totals[1], abs=1e-3)
 
 
 @pytest.mark.parametrize("method", ["score", "surprisal"])

@@ -1,6 +1,5 @@
 """The whole way from text to vectors and the nearest uses, as a user types it."""
 
-import contextlib
 import json
 import os
 import pathlib
@@ -11,12 +10,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import elmo_tf
 from elmo_tf import cli
 from elmo_tf import config as config_lib
 from elmo_tf.records import record_folder
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.savedmodel import verification
-from elmo_tf.workdir import checkpoints
+from elmo_tf.scoring import Score
+from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks, helpers
 
@@ -27,6 +28,7 @@ SETTINGS = {
     "model.char_cnn.filters": "[[1, 8], [3, 16]]",
     "model.lstm.units": "32",
     "model.lstm.projection_dim": "16",
+    "model.lstm.num_layers": "1",
     "train.batch_size": "4",
     "train.unroll_steps": "10",
     "train.num_sampled": "20",
@@ -34,7 +36,7 @@ SETTINGS = {
     "train.dropout_rate": "0",
 }
 SET = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
-STEPS = 250
+STEPS = 150
 
 
 def sentences(count: int = 400) -> list[str]:
@@ -62,16 +64,29 @@ def run_alone(folder: pathlib.Path, *arguments: str) -> str:
 
 
 @pytest.fixture
-def run(tmp_path, capsys):
+def run(tmp_path, monkeypatch, capsys):
     """Runs a command in this process, which saves the time to load TensorFlow; returns what it wrote to stdout."""
+    monkeypatch.chdir(tmp_path)
 
     def run_here(*arguments: str) -> str:
         capsys.readouterr()
-        with contextlib.chdir(tmp_path):
-            assert cli.main(list(arguments)) == 0
+        assert cli.main(list(arguments)) == 0
         return capsys.readouterr().out
 
     return run_here
+
+
+def assert_scores_of_export(exported, texts: list[str], scores: list[Score]) -> None:
+    """Asserts that the signature `score` of an export returns the scores of a sentence, of unknown words and of ""."""
+    outputs = {name: value.numpy() for name, value in exported.signatures["score"](tf.constant(texts)).items()}
+    long, unknown, _ = scores
+    assert outputs["log_probs"].shape == (3, 2, len(long.tokens) + 2)
+    np.testing.assert_allclose(outputs["log_probs"][0, 0], [0, *long.forward_log_probs], **checks.TOLERANCE)
+    np.testing.assert_allclose(outputs["log_probs"][0, 1], [*long.backward_log_probs, 0], **checks.TOLERANCE)
+    np.testing.assert_allclose(outputs["log_probs"][1, 1, :3], unknown.backward_log_probs, **checks.TOLERANCE)
+    assert not outputs["log_probs"][1, :, 4:].any()
+    np.testing.assert_allclose(outputs["total"], [score.total for score in scores], rtol=1e-5)
+    assert outputs["tokens"][1].tolist() == [b"zebras", b"bark", *[b""] * (len(long.tokens) - 2)]
 
 
 def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeypatch, loaded_once):
@@ -79,7 +94,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeyp
     text.write_text("".join(f"{line}\n" for line in sentences()), "utf-8")
 
     split = ["--heldout", "held", "--heldout-fraction", "0.1", "--min-count", "2"]
-    run_alone(tmp_path, "preprocess", "--input", "text.txt", "--output", "data", *split)
+    run("preprocess", "--input", "text.txt", "--output", "data", *split)
     data, heldout = (record_folder.open_folder(tmp_path / name) for name in ("data", "held"))
     assert 10 < heldout.info.sentences < 100
     stored = [b" ".join(words).decode() for folder in (data, heldout) for _, words in helpers.sentences_of(folder)]
@@ -96,7 +111,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeyp
     assert opened.vocabulary.tokens == data.vocabulary.tokens
 
     figures = json.loads(
-        run("evaluate", "--workdir", "work", "--data", "held", "--batch-size", "2", "--unigram", "data")
+        run("evaluate", "--workdir", "work", "--data", "held", "--batch-size", "4", "--unigram", "data")
     )
     assert list(figures)[:5] == ["forward_perplexity", "backward_perplexity", "perplexity", "tokens", "unknown_rate"]
     assert figures["tokens"] == heldout.info.tokens + heldout.info.sentences
@@ -104,17 +119,23 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeyp
     assert figures["unigram_perplexity"] == unigram_perplexity(data, heldout)
     for name in ("forward_perplexity", "backward_perplexity", "perplexity"):
         assert 1 < figures[name] < figures["unigram_perplexity"] / 2
+    in_training = metrics_file.evaluations(opened.metrics)[-1]
+    assert in_training.step == STEPS
+    assert figures["perplexity"] == pytest.approx(in_training.perplexity, rel=checks.PERPLEXITY)
 
-    options = ["--mix", "0.5,0,1", "--gamma", "2"]
+    options = ["--mix", "0.5,1", "--gamma", "2", "--softmax"]
     assert run("export", "--workdir", "work", "--output", "models/bank", *options) == "models/bank/1\n"
     assert os.listdir(tmp_path / "models" / "bank") == ["1"]
-    weights = 2 * np.exp([0.5, 0, 1]) / np.exp([0.5, 0, 1]).sum()
-    probe = b"anna sat on the bank of the river"
-    exported = tf.saved_model.load(str(tmp_path / "models" / "bank" / "1"))
-    vectors = exported.signatures["default"](strings=tf.constant([probe]))
-    layers, _ = checkpoints.restore(opened)[0](helpers.batch_char_ids([probe.split()]))
-    np.testing.assert_allclose(vectors["layers"], layers, **checks.TOLERANCE)
-    np.testing.assert_allclose(vectors["elmo"], np.tensordot(weights, layers, (0, 1)), **checks.TOLERANCE)
+    trained, exported = (elmo_tf.load(path, engine="numpy") for path in ("work", "models/bank/1"))
+    weights = 2 * np.exp([0.5, 1]) / np.exp([0.5, 1]).sum()
+    texts = ["anna sat on the bank of the river", "zebras bark", ""]
+    for layers, mixed in zip(trained.encode(texts, "all"), exported.encode(texts), strict=True):
+        np.testing.assert_allclose(mixed.vectors, np.tensordot(weights, layers.vectors, 1), **checks.TOLERANCE)
+    assert_scores_of_export(tf.saved_model.load("models/bank/1"), texts, trained.score(texts))
+    checks.assert_all_close(
+        *([score.forward_log_probs for score in model.score(texts)] for model in (trained, exported))
+    )
+    assert exported.fill("anna sat on the [MASK]", top=1) == trained.fill("anna sat on the [MASK]", top=1)
     provenance = json.loads((tmp_path / "models" / "bank" / "1" / "assets" / "provenance.json").read_text())
     about_words = {"size": len(data.vocabulary), "sha256": data.vocabulary.sha256()}
     assert (provenance["step"], provenance["vocabulary"]) == (STEPS, about_words)

@@ -26,7 +26,9 @@ def words_of(path) -> list[list[str]]:
     return [[word.decode() for word in words] for _, words in helpers.sentences_of(records)]
 
 
-def test_ten_lines_make_a_folder_of_the_sentences_that_a_filter_keeps_and_train_reads_it(corpus, tmp_path):
+def test_ten_lines_make_a_folder_of_the_sentences_that_a_filter_keeps_and_train_reads_it(
+    corpus, tmp_path, untraced_steps
+):
     paths = corpus(TEXT)
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         sentences = pipeline | ReadSentences(paths)

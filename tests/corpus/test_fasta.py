@@ -13,6 +13,8 @@ from elmo_tf import cli, sources
 from elmo_tf.corpus import lines, reading, sentences
 from elmo_tf.errors import InputError
 from elmo_tf.records import record_folder
+from elmo_tf.tasks import trained
+from elmo_tf.text import tokenizers
 from tests import helpers
 from tests.beam.common import read_sentences
 
@@ -118,6 +120,13 @@ def test_one_file_is_read_by_the_same_rules_and_a_pipe_is_too(corpus, tmp_path):
         list(sentences.read_lines(corpus(b"a\n\xff\n")[0], "whitespace"))
 
 
+class Tagger:
+    """Stands in for a tagger, which takes seconds to load."""
+
+    def predict(self, sentences: list[str], tokenizer: str) -> list[dict]:
+        return [{"tokens": [word.text for word in tokenizers.words_of(text, tokenizer)]} for text in sentences]
+
+
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
@@ -128,13 +137,11 @@ def test_one_file_is_read_by_the_same_rules_and_a_pipe_is_too(corpus, tmp_path):
         ("task ner predict --input p.fas --tokenizer characters", '{"tokens": ["A", "A", "V"]'),
     ],
 )
-def test_every_command_that_reads_text_reads_fasta(
-    workdir, command, expected, tmp_path, monkeypatch, capsys, loaded_once
-):
+def test_every_command_that_reads_text_reads_fasta(command, expected, tmp_path, monkeypatch, capsys, loaded_once):
     model = "english-ner" if command.startswith("task") else "proteins"
-    if model == "proteins":
-        source = dataclasses.replace(sources.find(workdir), tokenizer="characters")
-        monkeypatch.setattr(sources, "find", lambda _: source)
+    source = dataclasses.replace(sources.find("english"), tokenizer="characters")
+    monkeypatch.setattr(sources, "find", lambda _: source)
+    monkeypatch.setattr(trained, "load_together", lambda *_, **__: Tagger())
     monkeypatch.chdir(tmp_path)
     pathlib.Path("p.fas").write_text(">sp|P1 a VVV\nMK\nV\n>P2\nAAV*\n")
     assert cli.main([*command.split(), "--model", model]) == 0, capsys.readouterr().err

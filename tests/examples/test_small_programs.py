@@ -85,7 +85,7 @@ def test_the_bilm_is_trained_with_a_rate_of_its_own(savedmodel):
             assert all(np.isfinite(variable).all() for variable in part)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def http_server(savedmodel):
     server = imported("http_server").server(str(savedmodel.path), port=0)
     thread = threading.Thread(target=server.serve_forever)

@@ -8,7 +8,7 @@ from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.scalar_mix import build_mix
 from elmo_tf.savedmodel import root, verification
 from tests import checks
-from tests.helpers import MICRO, MICRO_CONFIG, run_python
+from tests.helpers import MICRO, MICRO_CONFIG, ONE_LAYER, run_python
 
 # By tokenizer: sentences, and the tokens of each as they stand in it.
 SPLIT = {
@@ -35,7 +35,7 @@ def as_bytes(text: str | bytes) -> bytes:
 @pytest.mark.parametrize("tokenizer", SPLIT)
 def test_each_vector_has_its_token_and_its_bytes_in_the_sentence(tokenizer):
     """Of the object that an export saves."""
-    model = root.build_root(BiLM(MICRO), build_mix(3, "average", 1.0), tokenizer)
+    model = root.build_root(BiLM(ONE_LAYER), build_mix(2, "average", 1.0), tokenizer)
     sentences = list(map(as_bytes, SPLIT[tokenizer]))
     pieces = [as_bytes(text).split(b" ") if text else [] for text in SPLIT[tokenizer].values()]
     lengths, longest = [len(row) for row in pieces], max(map(len, pieces))

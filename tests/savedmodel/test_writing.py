@@ -14,9 +14,8 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.savedmodel import verification, writing
-from elmo_tf.workdir import checkpoints
 from tests import checks
-from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids
+from tests.helpers import MICRO, MICRO_CONFIG, ONE_LAYER, batch_char_ids
 from tests.savedmodel.calls import SAME, TEXT, WORDS, embed
 
 
@@ -96,18 +95,18 @@ def test_what_cannot_be_exported_is_refused_and_leaves_nothing_behind(tmp_path, 
     assert (tmp_path / "file").read_text() == "text"
 
 
-def test_a_version_is_not_a_folder_for_versions(savedmodel, workdir):
+def test_a_version_is_not_a_folder_for_versions(savedmodel):
     with pytest.raises(InputError, match=f"^{savedmodel.path}: this is a version of a model"):
-        writing.export(checkpoints.restore(workdir)[0], workdir.config, savedmodel.path)
+        writing.export(savedmodel.bilm, MICRO_CONFIG, savedmodel.path)
 
 
-def test_a_full_disk_is_an_error_and_leaves_nothing_behind(savedmodel, tmp_path):
+def test_a_full_disk_is_an_error_and_leaves_nothing_behind(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     # The largest size of a file, smaller than the graph's.
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
         with pytest.raises(OSError, match=r"^cannot write the SavedModel: .*saved_model.pb"):
-            writing.export(savedmodel.bilm, MICRO_CONFIG, tmp_path / "micro")
+            writing.export(BiLM(ONE_LAYER), MICRO_CONFIG, tmp_path / "micro")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert os.listdir(tmp_path) == []

@@ -103,7 +103,9 @@ def test_the_configuration_is_the_sources_with_the_changes_asked_for(workdir, ca
     )
 
 
-def test_it_trains_and_run_again_it_resumes_and_the_source_stays_as_it_is(workdir, other, tmp_path, caplog):
+def test_it_trains_and_run_again_it_resumes_and_the_source_stays_as_it_is(
+    workdir, other, tmp_path, caplog, untraced_steps
+):
     before = files(workdir.path)
     first = finetune(workdir.path, other.path, tmp_path / "new", steps=0)
     caplog.clear()

@@ -20,7 +20,7 @@ from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.checkpoint_files import Progress
 from elmo_tf.workdir.folder import Workdir, open_workdir
 from tests.conftest import SENTENCES
-from tests.helpers import MICRO_CONFIG, slow
+from tests.helpers import MICRO, MICRO_CONFIG, ONE_LAYER, slow
 
 
 def with_train(**changes) -> Config:
@@ -47,12 +47,27 @@ def assert_same(arrays: dict, expected: dict) -> None:
 @pytest.mark.parametrize(
     "recipe", [{}, slow({"optimizer": "adam", "initial_softmax": "log_uniform"}), slow({"optimizer": "muon"})], ids=str
 )
-def test_an_interrupted_training_ends_bit_for_bit_where_an_uninterrupted_one_does(records, tmp_path, recipe):
-    config = with_train(checkpoint_steps=2, **recipe)
+def test_a_training_stopped_by_sigterm_ends_bit_for_bit_where_an_uninterrupted_one_does(
+    records, tmp_path, monkeypatch, recipe
+):
+    model = dataclasses.replace(MICRO, char_cnn=ONE_LAYER.char_cnn)
+    config = dataclasses.replace(with_train(checkpoint_steps=2, **recipe), model=model)
     whole = loop.train(config, records.path, tmp_path / "whole", steps=19)  # more than an epoch
-    for steps in (7, 19):
-        parts = loop.train(config, records.path, tmp_path / "parts", steps=steps)
+    real = Trainer.step
+
+    def step(self, window, number, rate):
+        if number == 6:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return real(self, window, number, rate)
+
+    message = r"^stopped at step 7, checkpoint saved; the same command resumes"
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match=message):
+        patch.setattr(Trainer, "step", step)
+        loop.train(config, records.path, tmp_path / "parts", steps=19)
+    assert checkpoints.steps(open_workdir(tmp_path / "parts")) == [4, 6, 7]
+    parts = loop.train(config, records.path, tmp_path / "parts", steps=19)
     assert_same(everything(whole), everything(parts))
+    assert parts.metrics.read_bytes() == whole.metrics.read_bytes()
     with np.load(checkpoints.latest(whole) / "states.npz") as states:
         assert {len(values) for values in states.values()} == {config.train.batch_size}
     assert sorted(os.listdir(whole.path / "checkpoints")) == ["step-00000016", "step-00000018", "step-00000019"]
@@ -62,22 +77,6 @@ def test_another_optimizer_than_the_checkpoints_is_refused(records, copy):
     message = r"train\.optimizer: expected adagrad, as in the workdir's checkpoints, found adam"
     with pytest.raises(InputError, match=message):
         loop.train(with_train(optimizer="adam"), records.path, copy.path, steps=5)
-
-
-def test_sigterm_finishes_the_step_saves_it_and_stops(records, workdir, tmp_path, monkeypatch):
-    real = Trainer.step
-
-    def step(self, window, number, rate):
-        if number == 2:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return real(self, window, number, rate)
-
-    monkeypatch.setattr(Trainer, "step", step)
-    with pytest.raises(KeyboardInterrupt, match=r"^stopped at step 3, checkpoint saved; the same command resumes"):
-        loop.train(MICRO_CONFIG, records.path, tmp_path / "stopped", steps=10)
-    stopped = open_workdir(tmp_path / "stopped")
-    assert checkpoints.steps(stopped) == [3]
-    assert_same(everything(stopped), everything(workdir))
 
 
 def test_a_signal_is_heard_while_data_is_being_read(records, tmp_path, monkeypatch):

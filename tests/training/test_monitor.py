@@ -10,9 +10,8 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.training import loop, monitor
-from elmo_tf.training.evaluation import evaluate
 from elmo_tf.training.tensorboard import Board
-from elmo_tf.workdir import checkpoints, metrics_file
+from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.metrics_file import MetricsFile
 from tests import checks
 from tests.helpers import MICRO
@@ -82,15 +81,13 @@ def test_curves_are_in_a_few_groups_under_names_that_say_what_they_are(watched):
     assert set(curves["weight_histograms/softmax"]) == {6, 12}
 
 
-def test_a_run_evaluates_a_part_on_its_way_and_all_at_its_end_and_the_curve_is_of_the_part(watched, records):
+def test_a_run_evaluates_a_part_on_its_way_and_all_at_its_end_and_the_curve_is_of_the_part(watched):
     workdir, curves, *_, log = watched
     lines = metrics_file.evaluations(workdir.metrics)
     evaluated = [(evaluation.step, evaluation.tokens, evaluation.whole) for evaluation in lines]
     assert evaluated == [*((step, 40, False) for step in (4, 8, 12)), (12, 128, True)]
     names = sorted(path.name for path in (workdir.path / "checkpoints").iterdir())
     assert names == [f"step-{step:08d}" for step in (4, 8, 12)]  # there is a checkpoint of every evaluated step
-    whole = evaluate(checkpoints.restore(workdir)[0], records, 2, 5)
-    assert lines[-1].perplexity == pytest.approx(whole.perplexity, rel=checks.PERPLEXITY)
     assert any("% of the time, waiting for checkpoints" in line for line in log)
     (line,) = [line for line in log if line.startswith("the evaluation took ")]
     assert ": 40 of 128 held-out tokens (train.eval_tokens), every 4 steps (train.eval_steps);" in line

@@ -11,7 +11,7 @@ from elmo_tf.model.bilm import BiLM
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.optimizer import Adagrad, Adam, Muon
 from tests import checks
-from tests.helpers import two_cpus
+from tests.helpers import slow, two_cpus
 
 DENSE, ROWS = np.array([3.0, -4.0]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
@@ -169,7 +169,9 @@ def test_an_orthogonal_matrix_has_the_singular_vectors_and_no_large_or_small_sin
     np.testing.assert_allclose(of_ones, np.full(shape, of_ones[0, 0]), **ORTHOGONAL)
 
 
-@pytest.mark.parametrize(("shape", "weight_decay"), [((5, 10), 0.0), ((6, 6), 0.5), ((10, 5), 0.5), ((4, 6), 0.0)])
+@pytest.mark.parametrize(
+    ("shape", "weight_decay"), [((5, 10), 0.0), ((10, 5), 0.5), slow((6, 6), 0.5), slow((4, 6), 0.0)]
+)
 def test_muon_moves_each_block_of_a_matrix_and_a_vector_as_keras_muon_does(shape, weight_decay, monkeypatch):
     monkeypatch.setattr(Muon, "BLOCK", 4)
 

@@ -10,6 +10,7 @@ import shutil
 
 import pytest
 import tensorflow as tf
+from msgspec.structs import replace
 
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
@@ -28,10 +29,18 @@ FILES = ("manifest.json", "progress.json", "states.npz", "variables.data-00000-o
 
 
 @pytest.fixture(scope="module")
-def trained(records, tmp_path_factory):
-    """A workdir with the checkpoints of steps 2, 4 and 6 and an evaluation of each."""
-    path = tmp_path_factory.mktemp("trained") / "workdir"
-    return loop.train(with_train(checkpoint_steps=2), records.path, path, heldout=records.path, steps=6)
+def trained(workdir, tmp_path_factory):
+    """A workdir with checkpoints of steps 2, 4 and 6, which differ."""
+    made = open_workdir(shutil.copytree(workdir.path, tmp_path_factory.mktemp("trained") / "workdir"))
+    bilm = made.new_bilm()
+    optimizer = optimizers.from_config(made.config.train, bilm)
+    progress = checkpoints.load(made, bilm, optimizer.slots)
+    shutil.rmtree(checkpoints.latest(made))
+    for step in (2, 4, 6):
+        for variable in bilm.trainable_variables:
+            variable.assign(variable + 1.0)
+        checkpoints.save(made, bilm, optimizer.slots, replace(progress, step=step))
+    return made
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def test_too_little_disk_space_is_a_warning(records, workdir, monkeypatch, caplo
     assert caplog.messages[0].endswith(expected)
 
 
-def test_a_checkpoint_that_does_not_fit_on_the_disk_fails_in_plain_words(records, tmp_path):
+def test_a_checkpoint_that_does_not_fit_on_the_disk_fails_in_plain_words(records, tmp_path, untraced_steps):
     with small_disk(tmp_path / "disk", "1m") as disk, pytest.raises(OSError) as caught:
         (disk / "filler").write_bytes(bytes(10**6 - 60_000))
         loop.train(MICRO_CONFIG, records.path, disk / "w", steps=1)

@@ -10,9 +10,8 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from elmo_tf import embedder, sources
+from elmo_tf import embedder, engines, sources
 from elmo_tf.beam.embed import embed_task, run
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
@@ -53,13 +52,10 @@ def embedded(savedmodel, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def signature(savedmodel):
-    return tf.saved_model.load(str(savedmodel.path)).signatures["tokens"]
-
-
-def alone(signature, tokens: list[bytes]) -> dict[str, np.ndarray]:
-    outputs = signature(tokens=tf.constant([tokens], tf.string), sequence_len=tf.constant([len(tokens)]))
-    return {name: outputs[name].numpy()[0].astype(np.float64) for name in ("layers", "elmo")}
+def alone(savedmodel):
+    """Returns the vectors of a line's tokens, computed by NumPy: `alone(line, layers)`."""
+    model = embedder.load(savedmodel.path, engine="numpy")
+    return lambda line, layers: model.encode([line.encode().split()], layers)[0].vectors
 
 
 def described(path: pathlib.Path) -> dict[str, Any]:
@@ -74,17 +70,14 @@ def content(path: pathlib.Path) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize(("layers", "dtype"), [("all", "float32"), ("1", "float16"), ("mix", "float32")])
-def test_every_line_has_the_vectors_of_its_tokens_in_both_forms(signature, embedded, corpus, layers, dtype):
+def test_every_line_has_the_vectors_of_its_tokens_in_both_forms(alone, embedded, corpus, layers, dtype):
     options = [f"--layers={layers}", f"--dtype={dtype}", "--batch-tokens=9"]
     vectors = content(embedded(corpus(TEXT), *options))
     folder = embedded(corpus(TEXT), *options, "--format=tfrecord", "--shards=3", output="records")
     elements = list(vector_files.read_tfrecords(folder).as_numpy_iterator())
     assert [element["line"] for element in elements] == list(range(len(LINES)))
     assert [element["tokens"].tolist() for element in elements] == [line.encode().split() for line in LINES]
-    outputs = [alone(signature, line.encode().split()) for line in LINES]
-    chosen = {"all": ("layers", slice(None)), "1": ("layers", 1), "mix": ("elmo", slice(None))}
-    name, part = chosen[layers]
-    wanted = [output[name][part] for output in outputs]
+    wanted = [alone(line, int(layers) if layers.isdigit() else layers) for line in LINES]
     for arrays in (vectors, [element["vectors"] for element in elements]):
         assert [(array.shape, array.dtype) for array in arrays] == [(array.shape, dtype) for array in wanted]
         checks.assert_all_close(arrays, wanted, **PRECISION[dtype])
@@ -109,11 +102,11 @@ def test_the_model_computes_in_the_precision_that_is_asked_for(savedmodel, corpu
     assert near < far / 4
 
 
-def test_a_line_has_one_vector_and_its_identifier_in_every_form(signature, embedded, corpus):
+def test_a_line_has_one_vector_and_its_identifier_in_every_form(alone, embedded, corpus):
     names = [f"line {number}".encode() for number in range(len(LINES))]
     paths = corpus(b"".join(b"%s\t%s\n" % (name, line.encode()) for name, line in zip(names, LINES, strict=True)))
     options = ["--id-column", "--layers=all", "--pool=max", "--dtype=float16"]
-    outputs = [alone(signature, line.encode().split())["layers"] for line in LINES]
+    outputs = [alone(line, "all") for line in LINES]
     wanted = [layers.max(1) if layers.size else np.zeros((3, 16)) for layers in outputs]
     folder = embedded(paths, *options, "--format=npy", output="matrix")
     assert sorted(os.listdir(folder)) == ["_SUCCESS", "ids.txt", "info.json", "sentences.txt", "vectors.npy"]
@@ -192,7 +185,8 @@ def test_there_are_as_many_shards_as_asked_for_but_for_those_without_lines(embed
         assert [element["line"] for element in elements] == list(range(20))
 
 
-def test_text_is_split_by_the_model_unless_an_option_says_otherwise(savedmodel, corpus, tmp_path, caplog):
+def test_text_is_split_by_the_model_unless_an_option_says_otherwise(savedmodel, corpus, tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(engines, "make", lambda source, *_: engines.NumpyEngine(source))  # it starts at once
     model = shutil.copytree(savedmodel.path, tmp_path / "model")
     settings = json.loads((model / "assets" / "provenance.json").read_text())
     settings["tokenizer"] = "characters"

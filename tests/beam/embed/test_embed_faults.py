@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
+from elmo_tf import engines
 from elmo_tf.beam.embed import assembly, embed_task, run
 from elmo_tf.cli import jobs
 from elmo_tf.corpus import sentences
@@ -75,7 +76,8 @@ def test_shards_that_are_there_are_left_out_and_another_plan_is_refused(
 
 
 @pytest.mark.parametrize("change", ["model", slow("text")])
-def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, small_shards, change):
+def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, small_shards, change, monkeypatch):
+    monkeypatch.setattr(engines, "make", lambda source, *_: engines.NumpyEngine(source))  # it starts at once
     given = arguments("output")
     given[1] = str(shutil.copytree(given[1], tmp_path / "model"))
     with interrupted(embed_task, "_write", after=2):
