@@ -78,7 +78,7 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 
 
 @pytest.fixture
-def small_project(records, tmp_path, monkeypatch, untraced_steps):
+def small_project(records, tmp_path, monkeypatch):
     """The current folder of a user who has records, trains a micro network, and exports it unverified."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
