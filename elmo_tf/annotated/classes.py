@@ -22,33 +22,33 @@ class Classified:
     label: str | None = None
 
 
-def read_classes(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: bool = True) -> list[Classified]:
-    """Returns the sentences of a file, with their labels if it is `labelled`.
+def read_classes(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: bool = True) -> list[Classified]:
+    """Returns the sentences of a file, with their labels if it is `labeled`.
 
     A line has a label, a tab and a sentence; or the first line names the columns `sentence` (or `text`) and `label`
     (GLUE's SST-2 and CoLA); or each line is a JSON object with these keys. A label may be an index into
-    `reading.labels`. `reading.tokenizer` splits the sentences. Unless `labelled`, a line may be a sentence alone, and
+    `reading.labels`. `reading.tokenizer` splits the sentences. Unless `labeled`, a line may be a sentence alone, and
     empty sentences are left out.
     """
     sentences = []
-    for line, row in _rows(path, labelled):
+    for line, row in _rows(path, labeled):
         text = named_rows.value(row, _SENTENCE)
         tokens = reading.split(text) if isinstance(text, str) else []
-        label = named_rows.label(line, row, _LABEL, reading.labels) if labelled else None
-        if labelled and (label is None or not tokens):
+        label = named_rows.label(line, row, _LABEL, reading.labels) if labeled else None
+        if labeled and (label is None or not tokens):
             raise line.error("a label, a tab and a sentence")
         if tokens:
             sentences.append(Classified(tokens, label))
     return numbered_lines.require_nonempty(sentences, path, "sentence")
 
 
-def _rows(path: str | os.PathLike, labelled: bool) -> Iterator[tuple[Line, dict[str, Any]]]:
+def _rows(path: str | os.PathLike, labeled: bool) -> Iterator[tuple[Line, dict[str, Any]]]:
     """Yields each line with its label and its sentence by name."""
     if named_rows.has_named_values(path) or named_rows.has_header(path, [_SENTENCE, (*_LABEL, "index")]):
         yield from named_rows.read(path)
         return
     for line in numbered_lines.nonblank_lines(path):
-        label, _, sentence = line.text.partition("\t") if labelled else line.text.rpartition("\t")
+        label, _, sentence = line.text.partition("\t") if labeled else line.text.rpartition("\t")
         yield line, {"label": label, "sentence": sentence}
 
 

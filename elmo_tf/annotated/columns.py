@@ -32,8 +32,8 @@ class Tagged:
     labels: list[str] | None = None
 
 
-def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: bool = True) -> list[Tagged]:
-    """Returns the sentences of a file, with their tags in IOB2 if it is `labelled`.
+def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: bool = True) -> list[Tagged]:
+    """Returns the sentences of a file, with their tags in IOB2 if it is `labeled`.
 
     In columns, a line has a token and a tag, between tabs or white space; blank lines separate sentences. The tags are
     in the last column; in files whose first column counts the words of a sentence (Universal NER, GermEval), the tokens
@@ -44,15 +44,15 @@ def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: 
     lists of equal length. Tags are strings, or indices into `reading.labels`.
 
     The tags are BIOUL if any begins with `L-` or `U-` (BIOES's `E-`, `S-`; BMEWO's `M-`, `W-`), otherwise IOB1 or
-    IOB2. Unless `labelled`, tags are optional, and a file without columns has a sentence per line, which
+    IOB2. Unless `labeled`, tags are optional, and a file without columns has a sentence per line, which
     `reading.tokenizer` splits.
     """
     odd = OddLines(path, reading.strict)
     if named_rows.has_named_values(path):
-        sentences = [_of_row(line, row, reading, labelled, odd) for line, row in named_rows.read(path)]
-    elif labelled or has_columns(path, reading):
+        sentences = [_of_row(line, row, reading, labeled, odd) for line, row in named_rows.read(path)]
+    elif labeled or has_columns(path, reading):
         layout, blocks = _rows(path, reading, odd)
-        layout = dataclasses.replace(layout, tag=-1) if labelled and layout.tag is None else layout
+        layout = dataclasses.replace(layout, tag=-1) if labeled and layout.tag is None else layout
         sentences = [[(row.line, *_token_and_tag(row, layout)) for row in rows] for rows in blocks]
         tags = "no tags" if layout.tag is None else f"tags in column {layout.tag % max(layout.width, 1)}"
         _log.info("%s: tokens in column %d, %s (counted from 0)", path, layout.token, tags)
@@ -61,7 +61,7 @@ def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: 
         sentences = [[(line, token, "") for token in reading.split(line.text)] for line in lines]
     odd.report()
     sentences = list(filter(None, sentences))
-    tagged = _in_iob2(sentences) if labelled else [Tagged([form for _, form, _ in rows]) for rows in sentences]
+    tagged = _in_iob2(sentences) if labeled else [Tagged([form for _, form, _ in rows]) for rows in sentences]
     return numbered_lines.require_nonempty(tagged, path, "sentence")
 
 
@@ -79,13 +79,13 @@ def _in_iob2(sentences: list[_Sentence]) -> list[Tagged]:
     return tagged
 
 
-def _of_row(line: Line, row: dict[str, Any], reading: Reading, labelled: bool, odd: OddLines) -> _Sentence:
+def _of_row(line: Line, row: dict[str, Any], reading: Reading, labeled: bool, odd: OddLines) -> _Sentence:
     """Returns the sentence of a row of lists, without empty tokens."""
     tokens = named_rows.value(row, _TOKENS)
     if not _is_list_of(tokens, str):
         raise line.error("tokens, a list of strings")
     tags = [""] * len(tokens)
-    if labelled:
+    if labeled:
         names = (reading.tag_column,) if isinstance(reading.tag_column, str) else _TAGS
         tags = named_rows.value(row, names)
         if not (_is_list_of(tags, str) or _is_list_of(tags, int)) or len(tags) != len(tokens):

@@ -62,12 +62,12 @@ class _Row(msgspec.Struct, frozen=True):
     speakers: list[list[str]] | None = None
 
 
-class _LabelledRow(_Row, frozen=True, kw_only=True):
+class _LabeledRow(_Row, frozen=True, kw_only=True):
     sentences: list[list[str]]
     clusters: list[list[tuple[Count, Count]]]  # the first and the last word of each mention
 
 
-def read_documents(path: str | os.PathLike, labelled: bool = True, tokenizer: str = "penn") -> list[Document]:
+def read_documents(path: str | os.PathLike, labeled: bool = True, tokenizer: str = "penn") -> list[Document]:
     """Returns the documents of a file, without those that have no words.
 
     In CoNLL-2012's columns, the fourth has the words, the last the mentions: `(1` where a mention begins, `1)` where it
@@ -78,14 +78,14 @@ def read_documents(path: str | os.PathLike, labelled: bool = True, tokenizer: st
     A JSON object on each line has `sentences`, lists of words, and `clusters`, lists of mentions `[first word, last
     word]`, counted from 0 through the document; `doc_key` and `speakers`, a name for each word, are optional.
 
-    Unless `labelled`, clusters are optional, an object may have `text` instead of `sentences`, and a file in neither
+    Unless `labeled`, clusters are optional, an object may have `text` instead of `sentences`, and a file in neither
     format is a document of running text. `tokenizer` splits text.
     """
     texts = (line.text for line in numbered_lines.nonblank_lines(path))
     first = next((text for text in texts if not text.startswith("# ")), "")
     if first.lstrip().startswith("{"):
-        documents = [_of_json(line, labelled, tokenizer) for line in numbered_lines.nonblank_lines(path)]
-    elif labelled or first.startswith("#begin document"):
+        documents = [_of_json(line, labeled, tokenizer) for line in numbered_lines.nonblank_lines(path)]
+    elif labeled or first.startswith("#begin document"):
         documents = [document for document in _of_columns(path) if document.sentences]
     else:
         document = document_of_text("\n".join(line.text for line in numbered_lines.lines(path)), tokenizer=tokenizer)
@@ -182,8 +182,8 @@ def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
     return list(clusters.values())
 
 
-def _of_json(line: Line, labelled: bool, tokenizer: str) -> Document:
-    row = json_file.parse(line.text, _LabelledRow if labelled else _Row, line.location)
+def _of_json(line: Line, labeled: bool, tokenizer: str) -> Document:
+    row = json_file.parse(line.text, _LabeledRow if labeled else _Row, line.location)
     if row.sentences is None:
         if row.text is None:
             raise line.error("sentences or text")
@@ -198,7 +198,7 @@ def _of_json(line: Line, labelled: bool, tokenizer: str) -> Document:
     if speakers and [len(names) for names in speakers] != lengths:
         raise line.error("speakers, a name for each word", str(speakers))
     speakers = [["" if name == "-" else name for name in names] for names in speakers if names]
-    clusters = row.clusters if isinstance(row, _LabelledRow) else []
+    clusters = row.clusters if isinstance(row, _LabeledRow) else []
     for first, last in (mention for cluster in clusters for mention in cluster):
         if not first <= last < sum(lengths):
             problem = f"a mention is not inside the {sum(lengths)} words of the document: {[first, last]}"

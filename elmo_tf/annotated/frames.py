@@ -53,7 +53,7 @@ class _Row(msgspec.Struct, frozen=True):
     tags: list[str] | None = None
 
 
-def read_frames(path: str | os.PathLike, labelled: bool = True) -> list[list[Frame]]:
+def read_frames(path: str | os.PathLike, labeled: bool = True) -> list[list[Frame]]:
     """Returns the frames of each sentence that has any; the frames of a sentence share the list of its tokens.
 
     The first line that is not blank decides the format:
@@ -64,10 +64,10 @@ def read_frames(path: str | os.PathLike, labelled: bool = True) -> list[list[Fra
     - with `|||`: a frame per line, `index words ||| tags` (deep_srl).
     - else CoNLL-2005's columns: words first, then any, predicates, and a column of arguments for each predicate.
 
-    Unless `labelled`, frames have no roles; `tags` and what follows `|||` are optional.
+    Unless `labeled`, frames have no roles; `tags` and what follows `|||` are optional.
     """
-    sentences = list(filter(None, _sentences(path, labelled)))
-    return numbered_lines.require_nonempty(sentences, path, "predicate with its roles" if labelled else "predicate")
+    sentences = list(filter(None, _sentences(path, labeled)))
+    return numbered_lines.require_nonempty(sentences, path, "predicate with its roles" if labeled else "predicate")
 
 
 def checked_frame(
@@ -86,7 +86,7 @@ def checked_frame(
     return Frame(tokens, int(predicate), tags)
 
 
-def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]:
+def _sentences(path: str | os.PathLike, labeled: bool) -> Iterator[list[Frame]]:
     lines = numbered_lines.nonblank_lines(path)
     first = next(lines, None)
     if first is None:
@@ -94,34 +94,34 @@ def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]
     lines = itertools.chain([first], lines)
     last = first.text.split()[-1]
     if re.match(r'\s*\{\s*["}]', first.text):
-        yield from (_frames_of_json(line, labelled) for line in lines)
+        yield from (_frames_of_json(line, labeled) for line in lines)
     elif _BETWEEN in first.text.split():
-        all_frames = (_frame_of_text(line, labelled) for line in lines)
+        all_frames = (_frame_of_text(line, labeled) for line in lines)
         for tokens, frames in itertools.groupby(all_frames, lambda frame: frame.tokens):
             yield [dataclasses.replace(frame, tokens=tokens) for frame in frames]
     elif first.text.startswith(_BEGIN) or (last != first.text.strip() and (last == _NOTHING or _CELL.fullmatch(last))):
         for sentence in _frames_of_columns(path):
-            yield sentence if labelled else [dataclasses.replace(frame, tags=None) for frame in sentence]
+            yield sentence if labeled else [dataclasses.replace(frame, tags=None) for frame in sentence]
     else:
         raise first.error(f"JSON objects, index words {_BETWEEN} tags, or the columns of CoNLL-2005 or CoNLL-2012")
 
 
-def _frame_of_text(line: Line, labelled: bool) -> Frame:
+def _frame_of_text(line: Line, labeled: bool) -> Frame:
     *fields, tags = [numbered_lines.split(part) for part in _SEPARATOR.split(line.text)]
-    if len(fields) != 1 or len(fields[0]) < 2 or not fields[0][0].isdecimal() or (labelled and not tags):
+    if len(fields) != 1 or len(fields[0]) < 2 or not fields[0][0].isdecimal() or (labeled and not tags):
         raise line.error(f"the predicate's index, words, {_BETWEEN} and tags")
     index, *forms = fields[0]
     tokens = [numbered_lines.normalize_form(form) or form for form in forms]
-    return checked_frame(tokens, int(index), tags if labelled else None, line.error)
+    return checked_frame(tokens, int(index), tags if labeled else None, line.error)
 
 
-def _frames_of_json(line: Line, labelled: bool) -> list[Frame]:
+def _frames_of_json(line: Line, labeled: bool) -> list[Frame]:
     row = json_file.parse(line.text, _Row, line.location)
     frames = [row] if row.frames is None else row.frames
-    if labelled and any(frame.tags is None for frame in frames):
+    if labeled and any(frame.tags is None for frame in frames):
         raise line.error("tags with each pred")
     tokens = [numbered_lines.normalize_form(form) or form for form in row.words]
-    return [checked_frame(tokens, frame.pred, frame.tags if labelled else None, line.error) for frame in frames]
+    return [checked_frame(tokens, frame.pred, frame.tags if labeled else None, line.error) for frame in frames]
 
 
 def _frames_of_columns(path: str | os.PathLike) -> Iterator[list[Frame]]:

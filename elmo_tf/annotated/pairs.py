@@ -26,18 +26,18 @@ class Pair:
     label: str | None = None
 
 
-def read_pairs(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: bool = True) -> list[Pair]:
-    """Returns the pairs of a file that have a label, which SNLI's `-` and `-1` are not; all pairs unless `labelled`.
+def read_pairs(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: bool = True) -> list[Pair]:
+    """Returns the pairs of a file that have a label, which SNLI's `-` and `-1` are not; all pairs unless `labeled`.
 
     A line is a JSON object, or tab-separated columns, in the order that the first line names, or else label, premise
     and hypothesis. Names are `gold_label`, `label` or `is_duplicate`, and `sentence1` and `sentence2`, `premise` and
     `hypothesis`, `question` and `sentence`, or `question1` and `question2`. A label may be an index into
     `reading.labels`. The tokens are those of `sentence1_binary_parse` and `sentence2_binary_parse` where these are
-    given, else `reading.tokenizer` splits the sentences. Unless `labelled`, labels are optional and not read.
+    given, else `reading.tokenizer` splits the sentences. Unless `labeled`, labels are optional and not read.
     """
-    pairs = [_pair(line, row, reading, labelled) for line, row in _rows(path, 3 if labelled else 2)]
-    kept = [pair for pair in pairs if pair.label is not None or not labelled]
-    return numbered_lines.require_nonempty(kept, path, "pair with a label" if labelled else "pair")
+    pairs = [_pair(line, row, reading, labeled) for line, row in _rows(path, 3 if labeled else 2)]
+    kept = [pair for pair in pairs if pair.label is not None or not labeled]
+    return numbered_lines.require_nonempty(kept, path, "pair with a label" if labeled else "pair")
 
 
 def _rows(path: str | os.PathLike, min_columns: int) -> Iterator[tuple[Line, dict[str, Any]]]:
@@ -55,7 +55,7 @@ def _rows(path: str | os.PathLike, min_columns: int) -> Iterator[tuple[Line, dic
         yield line, dict(zip(names[-len(fields) :], fields, strict=True))
 
 
-def _pair(line: Line, row: dict[str, Any], reading: Reading, labelled: bool) -> Pair:
+def _pair(line: Line, row: dict[str, Any], reading: Reading, labeled: bool) -> Pair:
     names = next((pair for pair in _SIDES if all(name in row for name in pair)), _SIDES[0])
     sides: list[list[str]] = []
     for name in names:
@@ -68,7 +68,7 @@ def _pair(line: Line, row: dict[str, Any], reading: Reading, labelled: bool) -> 
             raise InputError(line.location, f"{name} has no words: {text!r}")
         sides.append(tokens)
     premise, hypothesis = sides
-    if not labelled:
+    if not labeled:
         return Pair(premise, hypothesis)
     given = named_rows.value(row, _LABEL)
     if given is None or not str(given).strip():

@@ -114,8 +114,8 @@ def question_of(
     return Question(paragraph, text, paragraph_of(text, tokenizer).tokens, question_id, answers)
 
 
-def read_questions(path: str | os.PathLike, reading: Reading = DEFAULT, labelled: bool = True) -> list[Question]:
-    """Returns the questions of a file that have an answer, or are known to have none; all questions unless `labelled`.
+def read_questions(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: bool = True) -> list[Question]:
+    """Returns the questions of a file that have an answer, or are known to have none; all questions unless `labeled`.
 
     The file is in SQuAD's format, or has rows with `question`, `context` and `answers`, an object of two lists, `text`
     and `answer_start` (JSON lines or Parquet). A question has no answer if SQuAD's format says `is_impossible`, or a
@@ -123,7 +123,7 @@ def read_questions(path: str | os.PathLike, reading: Reading = DEFAULT, labelled
     that has no other. A warning counts both; with `reading.strict`, they are errors.
     """
     questions, usable, num_misplaced = list(_questions(path, reading)), [], 0
-    if not labelled:
+    if not labeled:
         return numbered_lines.require_nonempty(questions, path, "question")
     for question in questions:
         text = question.paragraph.text

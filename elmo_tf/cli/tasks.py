@@ -127,7 +127,7 @@ def _text(arguments: argparse.Namespace) -> None:
     kind = systems.system_class(arguments.task)
     system = kind(kind.paper_recipe(), reading=reading_options.Reading(**_reading(arguments)))
     with copied_if_pipe(arguments.data) as path:
-        examples = system.read_unlabelled(path)
+        examples = system.read_unlabeled(path)
     sentences = (encoded(tokens) for example in examples for tokens in system.texts(example))
     # Each distinct sentence once, its tokens joined by spaces, in order of first occurrence.
     for sentence in dict.fromkeys(b" ".join(tokens).decode() for tokens in sentences):
@@ -151,7 +151,7 @@ def _predict(arguments: argparse.Namespace) -> None:
             sentences = [line for line in read_lines(str(path), tokenizer) if line.strip()]
             answers = system.predict(sentences, tokenizer)
         else:
-            answers = system.predict_examples(system.system.read_unlabelled(path))
+            answers = system.predict_examples(system.system.read_unlabeled(path))
         if getattr(arguments, "format", "json") == "conll":
             tagger: Any = system.system
             texts = tagger.as_conll(None if tokenizer else path, answers)

@@ -87,8 +87,8 @@ class Task(System):
         ),
     }
 
-    def read(self, path: str | os.PathLike, labelled: bool = True) -> list[Question]:
-        return squad.read_questions(path, self.reading, labelled)
+    def read(self, path: str | os.PathLike, labeled: bool = True) -> list[Question]:
+        return squad.read_questions(path, self.reading, labeled)
 
     def example_of(self, item: Sequence[str]) -> Question:
         if isinstance(item, str) or len(item) != 2 or not all(isinstance(text, str) for text in item):

@@ -82,8 +82,8 @@ class Task(System):
 
     # Data.
 
-    def read(self, path: str | os.PathLike, labelled: bool = True) -> list[Document]:
-        return list(map(cut, coref_documents.read_documents(path, labelled, self.reading.tokenizer)))
+    def read(self, path: str | os.PathLike, labeled: bool = True) -> list[Document]:
+        return list(map(cut, coref_documents.read_documents(path, labeled, self.reading.tokenizer)))
 
     def example_of(self, item: str | Sequence[Sequence[str]]) -> Document:
         if isinstance(item, str):

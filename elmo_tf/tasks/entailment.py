@@ -57,8 +57,8 @@ class Task(Classifier):
         ),
     }
 
-    def read(self, path: str | os.PathLike, labelled: bool = True) -> list[Pair]:
-        return pairs.read_pairs(path, self.reading, labelled)
+    def read(self, path: str | os.PathLike, labeled: bool = True) -> list[Pair]:
+        return pairs.read_pairs(path, self.reading, labeled)
 
     def example_of(self, item: Sequence[Sequence[str]]) -> Pair:
         if isinstance(item, str) or len(item) != 2:

@@ -62,8 +62,8 @@ class Task(Tagger):
         ),
     }
 
-    def read(self, path: str | os.PathLike, labelled: bool = True) -> list[Tagged]:
-        return columns.read_columns(path, self.reading, labelled)
+    def read(self, path: str | os.PathLike, labeled: bool = True) -> list[Tagged]:
+        return columns.read_columns(path, self.reading, labeled)
 
     def as_conll(self, path: str | os.PathLike | None, predictions: Sequence[dict[str, Any]]) -> Iterator[str]:
         """Yields the lines of a file with the predicted tags.

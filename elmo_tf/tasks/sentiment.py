@@ -77,11 +77,11 @@ class Task(Classifier):
         ),
     }
 
-    def read(self, path: str | os.PathLike, labelled: bool = True) -> list[Tree]:
+    def read(self, path: str | os.PathLike, labeled: bool = True) -> list[Tree]:
         if not classes.has_trees(path):
-            return [Tree([sentence]) for sentence in classes.read_classes(path, self.reading, labelled)]
+            return [Tree([sentence]) for sentence in classes.read_classes(path, self.reading, labeled)]
         items = classes.read_trees(path)
-        if labelled and self.recipe.network.classes == 2:
+        if labeled and self.recipe.network.classes == 2:
             items = [polar for tree in items if (polar := _polar(tree)) is not None]
         return numbered_lines.require_nonempty(items, path, "sentence with a class")
 

@@ -51,12 +51,12 @@ class System(abc.ABC):
     # Data.
 
     @abc.abstractmethod
-    def read(self, path: str | os.PathLike, labelled: bool = True) -> list[Any]:
+    def read(self, path: str | os.PathLike, labeled: bool = True) -> list[Any]:
         """Returns the items of a file: sentences, pairs, documents. `fraction` counts these."""
 
-    def read_unlabelled(self, path: str | os.PathLike) -> list[Example]:
+    def read_unlabeled(self, path: str | os.PathLike) -> list[Example]:
         """Returns the examples of a file whose labels, if it has any, are ignored."""
-        return self.examples(self.read(path, labelled=False), training=False)
+        return self.examples(self.read(path, labeled=False), training=False)
 
     @abc.abstractmethod
     def example_of(self, item: Any) -> Example:

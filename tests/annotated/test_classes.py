@@ -11,10 +11,10 @@ from tests.annotated.text_file import assert_refused, write
 def test_labels_and_tokens_are_read(tmp_path):
     path = write(tmp_path, "good\tIt works .\n\nnot bad\tReally\n")
     assert classes.read_classes(path) == [Classified(["It", "works", "."], "good"), Classified(["Really"], "not bad")]
-    assert classes.read_classes(path, labelled=False) == [Classified(["It", "works", "."]), Classified(["Really"])]
+    assert classes.read_classes(path, labeled=False) == [Classified(["It", "works", "."]), Classified(["Really"])]
     assert classes.read_classes(write(tmp_path, "-1\tIt works\n"))[0].label == "-1"
     table = write(tmp_path, "index\tsentence\n0\tIt works\n")  # what is to be predicted needs no label
-    assert classes.read_classes(table, labelled=False) == [Classified(["It", "works"])]
+    assert classes.read_classes(table, labeled=False) == [Classified(["It", "works"])]
 
 
 TABLE = "sentence\tlabel\nIt works.\t1\nIt doesn't\t0\n"
@@ -30,7 +30,7 @@ def test_columns_with_a_header_and_json_have_the_same_sentences(tmp_path, text):
         assert sentences == [
             Classified(tokens, [*labels, "0", "1"][number]) for tokens, number in zip(expected, (1, 0), strict=True)
         ]
-    assert [sentence.tokens for sentence in classes.read_classes(path, labelled=False)] == expected
+    assert [sentence.tokens for sentence in classes.read_classes(path, labeled=False)] == expected
 
 
 def test_sentences_are_split_by_the_tokenizer_that_is_asked_for(tmp_path):

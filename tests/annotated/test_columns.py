@@ -85,7 +85,7 @@ def test_columns_are_found_in_files_as_they_are_published(tmp_path, caplog, text
     # `predict` reads the same sentences. A sentence may begin `O homem`: the user has to name a first column of tags.
     given = Reading(tag_column=0) if text.startswith("B-PER") else given
     assert columns.has_columns(path, given)
-    assert columns.read_columns(path, given, labelled=False) == [Tagged(tokens) for tokens, _ in expected]
+    assert columns.read_columns(path, given, labeled=False) == [Tagged(tokens) for tokens, _ in expected]
 
 
 def test_columns_that_can_be_read_in_two_ways_are_refused_with_both(tmp_path):
@@ -123,7 +123,7 @@ def test_odd_lines_are_left_out_and_said_once_or_refused(tmp_path, caplog):
 )
 def test_tags_are_written_into_the_columns_and_nothing_else_changes(tmp_path, text, expected):
     path = write(tmp_path, text)
-    tags = [["B-X", "B-Y"], ["B-Z"]][: len(columns.read_columns(path, labelled=False))]
+    tags = [["B-X", "B-Y"], ["B-Z"]][: len(columns.read_columns(path, labeled=False))]
     assert "".join(f"{line}\n" for line in columns.with_tags(path, Reading(), tags)) == expected
 
 
@@ -173,13 +173,13 @@ def test_tokens_are_read_from_columns(tmp_path, text, given, tokens):
     path = write(tmp_path, text)
     assert columns.has_columns(path, given) == (tokens is not None)
     if tokens:
-        assert columns.read_columns(path, given, labelled=False) == list(map(Tagged, tokens))
+        assert columns.read_columns(path, given, labeled=False) == list(map(Tagged, tokens))
 
 
 def test_columns_need_all_their_tags(tmp_path):
     path = write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig")
     assert columns.has_columns(path)
-    assert_refused(functools.partial(columns.read_columns, labelled=False), path, ".*, found 'big'", line=5)
+    assert_refused(functools.partial(columns.read_columns, labeled=False), path, ".*, found 'big'", line=5)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_sentences_have_no_columns_even_if_they_end_as_tags_do(tmp_path, text):
 
 def test_the_header_of_a_single_column_is_no_token_and_has_its_name(tmp_path):
     path = write(tmp_path, "word\nAna\nsat\n")
-    read = functools.partial(columns.read_columns, labelled=False)
+    read = functools.partial(columns.read_columns, labeled=False)
     assert read(path, Reading(token_column="word")) == [Tagged(["Ana", "sat"])]
     assert read(path) == [Tagged(["word", "Ana", "sat"])]
     with pytest.raises(InputError, match=f"^{path}: no column is called 'form'; the first line has word$"):
@@ -225,7 +225,7 @@ def test_numbers_are_names_by_their_order(tmp_path, caplog):
     for labels in (label_names(",".join(NAMES)), label_names(str(tmp_path / "names"))):
         assert columns.read_columns(path, Reading(labels=labels)) == EXPECTED
     assert caplog.messages[0] == f"warning: {path}: 1 odd line: line 2 (an empty token: left out)"
-    assert columns.read_columns(path, labelled=False) == [Tagged(sentence.tokens) for sentence in EXPECTED]
+    assert columns.read_columns(path, labeled=False) == [Tagged(sentence.tokens) for sentence in EXPECTED]
 
 
 def test_names_may_stand_in_the_rows_in_any_scheme_and_under_another_key(tmp_path):

@@ -81,7 +81,7 @@ def test_mentions_end_with_their_last_word_and_speakers_may_be_unknown(tmp_path)
 
 def test_documents_without_clusters_may_be_text(tmp_path):
     text = "Anna sat. She slept!"
-    first, second = read_documents(write(tmp_path, lines({"doc_key": "a", "text": text}, LINE)), labelled=False)
+    first, second = read_documents(write(tmp_path, lines({"doc_key": "a", "text": text}, LINE)), labeled=False)
     assert first == document_of_text(text, "a")
     assert first.sentences == [["Anna", "sat", "."], ["She", "slept", "!"]]
     assert [text[begin:end] for begin, end in first.offsets] == [

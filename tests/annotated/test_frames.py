@@ -56,7 +56,7 @@ def test_each_format_has_the_same_frames_and_those_of_a_sentence_share_its_words
     assert sentences == EXPECTED
     assert sentences[0][0].tokens is sentences[0][1].tokens
     predicates = [[Frame(frame.tokens, frame.predicate) for frame in sentence] for sentence in EXPECTED]
-    assert frames.read_frames(path, labelled=False) == predicates
+    assert frames.read_frames(path, labeled=False) == predicates
 
 
 ALONE = ["1 a b |||\n0 a b ||| \n", '{"words": ["a", "b"], "frames": [{"pred": 1}, {"pred": 0}]}']
@@ -65,7 +65,7 @@ ALONE = ["1 a b |||\n0 a b ||| \n", '{"words": ["a", "b"], "frames": [{"pred": 1
 @pytest.mark.parametrize("text", ALONE)
 def test_predicates_alone_need_no_roles(tmp_path, text):
     path = write(tmp_path, text)
-    assert frames.read_frames(path, labelled=False) == [[Frame(["a", "b"], 1), Frame(["a", "b"], 0)]]
+    assert frames.read_frames(path, labeled=False) == [[Frame(["a", "b"], 1), Frame(["a", "b"], 0)]]
     assert_refused(frames.read_frames, path, "(the predicate's index, |tags with each pred)", line=1)
 
 

@@ -22,7 +22,7 @@ def test_jsonl_with_or_without_parses(tmp_path):
     for row in (snli(), snli(**parses)):
         path = write(tmp_path, json.dumps(row) + "\n" + json.dumps(snli(gold_label="-")) + "\n")
         assert pairs.read_pairs(path) == EXPECTED
-        assert [pair.label for pair in pairs.read_pairs(path, labelled=False)] == [None, None]
+        assert [pair.label for pair in pairs.read_pairs(path, labeled=False)] == [None, None]
     brackets = {"sentence1_binary_parse": "( -LRB- ( x -RRB- ) )", "sentence2_binary_parse": "( a )"}
     (pair,) = pairs.read_pairs(write(tmp_path, json.dumps(snli(**brackets))))
     assert pair.premise == ["(", "x", ")"]
@@ -70,11 +70,11 @@ def test_a_number_without_a_name_is_refused(tmp_path):
 
 def test_pairs_alone_need_no_label(tmp_path):
     path = write(tmp_path, "a b\tc\n")
-    assert pairs.read_pairs(path, labelled=False) == [Pair(["a", "b"], ["c"])]
+    assert pairs.read_pairs(path, labeled=False) == [Pair(["a", "b"], ["c"])]
     assert_refused(pairs.read_pairs, path, "a label, a premise and a hypothesis between tabs, found ", line=1)
     alone = write(tmp_path, "a b\n")
     message = "expected a premise and a hypothesis between tabs, found "
-    assert_refused(lambda path: pairs.read_pairs(path, labelled=False), alone, message, line=1)
+    assert_refused(lambda path: pairs.read_pairs(path, labeled=False), alone, message, line=1)
 
 
 @pytest.mark.parametrize(
@@ -88,5 +88,5 @@ def test_pairs_alone_need_no_label(tmp_path):
 )
 def test_an_incomplete_line_is_refused(tmp_path, line, message):
     assert_refused(pairs.read_pairs, write(tmp_path, f"{json.dumps(snli())}\n{line}\n"), message, line=2)
-    unlabelled = write(tmp_path, json.dumps(snli(gold_label="-")))
-    assert_refused(pairs.read_pairs, unlabelled, "it has no pair with a label")
+    unlabeled = write(tmp_path, json.dumps(snli(gold_label="-")))
+    assert_refused(pairs.read_pairs, unlabeled, "it has no pair with a label")

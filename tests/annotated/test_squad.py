@@ -85,10 +85,10 @@ def test_an_answer_that_is_not_at_its_place_is_left_out(tmp_path, caplog):
 
 def test_questions_are_asked_without_answers_in_two_formats(tmp_path):
     rows = [{"question": "Who?", "id": "q1"}, {"question": "When?", "id": "q2", "answers": []}]
-    asked = squad.read_questions(write(tmp_path, article(*rows)), labelled=False)
+    asked = squad.read_questions(write(tmp_path, article(*rows)), labeled=False)
     lines = [{"context": CONTEXT, "question": text, "id": name} for text, name in (("Who?", "q1"), ("When?", "q2"))]
     path = write(tmp_path, "\n".join(map(json.dumps, lines)) + "\n\n")
-    assert squad.read_questions(path, labelled=False) == asked
+    assert squad.read_questions(path, labeled=False) == asked
     expected = [("q1", "Who?", ()), ("q2", "When?", ())]
     assert [(question.id, question.text, question.answers) for question in asked] == expected
 
@@ -140,6 +140,6 @@ UNEQUAL = '{"context": "a", "question": "b", "answers": {"text": ["a"], "answer_
     ],
 )
 def test_another_file_or_line_is_refused_by_its_name(tmp_path, text, message):
-    path, labelled = write(tmp_path, text), not text.startswith(ASKED)
+    path, labeled = write(tmp_path, text), not text.startswith(ASKED)
     with pytest.raises(InputError, match=f"^{path}{message}"):
-        squad.read_questions(path, labelled=labelled)
+        squad.read_questions(path, labeled=labeled)

@@ -81,9 +81,9 @@ def test_systems_of_several_workdirs_answer_together(data, done, tmp_path):
         together.export(tmp_path / "served")
     path = tmp_path / "labels"
     path.write_text(data.read_text().replace("bad", "worse"))
-    train(path, tmp_path / "labelled", "fit.epochs=1")
-    with pytest.raises(InputError, match=r"/labelled: its task or labels differ from those of .*/run$"):
-        tasks.load(done[0], tmp_path / "labelled")
+    train(path, tmp_path / "labeled", "fit.epochs=1")
+    with pytest.raises(InputError, match=r"/labeled: its task or labels differ from those of .*/run$"):
+        tasks.load(done[0], tmp_path / "labeled")
 
 
 @pytest.mark.slow

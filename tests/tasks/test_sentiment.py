@@ -18,7 +18,7 @@ def test_phrases_of_four_tokens_are_trained_on_and_sentences_without_phrases(tmp
     path.write_text("good\tso good\n")
     assert len(system.examples(system.read(path), training=True)) == 1
     path.write_text("( laughs ) what a film .\n")  # not taken for a tree
-    assert system.read_unlabelled(path)[0].tokens[:2] == ["(", "laughs"]
+    assert system.read_unlabeled(path)[0].tokens[:2] == ["(", "laughs"]
 
 
 def test_output_elmo_has_a_bilstm_of_its_own():

@@ -62,7 +62,7 @@ def test_the_lines_of_each_format_are_read_by_their_command(tmp_path, text, comm
     counted = len(examples), tokens, set().union(*map(labels_of, examples))
     name = arguments.train if arguments.task == "ner" else f"{arguments.task} {arguments.train}"
     assert counted == EXPECTED.pop(name)
-    assert len(system.read_unlabelled(path)) >= len(examples)
+    assert len(system.read_unlabeled(path)) >= len(examples)
 
 
 def test_the_other_formats_are_read(tmp_path):
