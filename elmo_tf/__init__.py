@@ -69,12 +69,14 @@ if not TYPE_CHECKING:  # a type checker would accept any name as ours
     def __getattr__(name: str) -> Any:
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        extras = importlib.import_module("elmo_tf.extras")
         if _MODULES[name] not in _WITHOUT_KERAS:
-            importlib.import_module("elmo_tf.extras").check_keras_backend()
-        # A `.keras` file may have any of the layers, and Keras finds those that were imported.
-        for layer in _KERAS_LAYERS if name in _KERAS_LAYERS else ():
-            importlib.import_module(_MODULES[layer])
-        value = getattr(importlib.import_module(_MODULES[name]), name)
+            extras.check_keras_backend()
+        with extras.explain_missing_extra():
+            # A `.keras` file may have any of the layers, and Keras finds those that were imported.
+            for layer in _KERAS_LAYERS if name in _KERAS_LAYERS else ():
+                importlib.import_module(_MODULES[layer])
+            value = getattr(importlib.import_module(_MODULES[name]), name)
         globals()[name] = value  # cached: later look-ups skip `__getattr__`
         return value
 

@@ -109,8 +109,8 @@ class Embedder:
             InputError: for another type or value of an argument.
         """
         check_layers(layers, self.source.num_layers)
-        if batch_size is not None and batch_size < 1:
-            raise InputError("batch_size", "at least 1", batch_size)
+        if batch_size is not None and (not isinstance(batch_size, int | np.integer) or batch_size < 1):
+            raise InputError("batch_size", "a whole number, at least 1", repr(batch_size))
         if pool is not None and pool not in POOLS:
             raise InputError("pool", f"None or one of {', '.join(POOLS)}", repr(pool))
         sentences = split_texts(texts, self.source.tokenizer)

@@ -20,13 +20,14 @@ _EXTRAS = {
     "scipy": ("scipy", "tasks"),
     "matplotlib": ("matplotlib", "tasks"),
 }
+_NOT_IN_NUMPY = ("tensorflow", "keras", "filelock")  # dependencies that what NumPy computes can do without
 _started_in: list[int] = []  # the process that first used TensorFlow here
 
 
 def missing_extra(error: ModuleNotFoundError) -> str | None:
     """Returns one line with the missing package and its extra; None if no extra has it."""
-    if error.name == "tensorflow":  # what NumPy computes does not need it
-        return "needs tensorflow: install elmo-tf with its dependencies"
+    if error.name in _NOT_IN_NUMPY:
+        return f"needs {error.name}: install elmo-tf with its dependencies"
     if error.name not in _EXTRAS:
         return None
     package, extra = _EXTRAS[error.name]

@@ -105,8 +105,9 @@ def test_batch_size_and_progress_count_texts(model, batch_size, done):
     texts = ["a b", "", "c", *["a b"] * 4]  # the one without a token is done with the first batch
     model.encode(texts, batch_size=batch_size, progress=lambda *counts: seen.append(counts))
     assert seen == [(count, 7) for count in done]
-    with pytest.raises(InputError, match=r"^batch_size: expected at least 1, found 0"):
-        model.encode(["a"], batch_size=0)
+    for wrong in (0, 2.5, "3"):
+        with pytest.raises(InputError, match=rf"^batch_size: expected a whole number, at least 1, found {wrong!r}$"):
+            model.encode(["a"], batch_size=wrong)
 
 
 @pytest.mark.parametrize(("is_terminal", "end"), [(True, "\r"), (False, "\n")])

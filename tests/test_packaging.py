@@ -126,19 +126,28 @@ def test_the_unicode_tokenizer_in_a_graph_names_its_extra(monkeypatch):
 
 
 LOAD = """
+import os
 import elmo_tf
-for source, engine in (("english", "tensorflow"), (sys.argv[1], "numpy")):
+os.environ["ELMO_TF_HOME"] = sys.argv[2]
+for use in (
+    lambda: elmo_tf.load("english", engine="tensorflow"),
+    lambda: elmo_tf.load(sys.argv[1], engine="numpy"),
+    lambda: elmo_tf.load("small"),
+    lambda: elmo_tf.ELMo,
+):
     try:
-        elmo_tf.load(source, engine=engine)
+        use()
     except ModuleNotFoundError as error:
         print(error)
 """
 
 
-def test_a_model_that_needs_tensorflow_says_so_without_it(workdir):
-    code = WITHOUT.format(absent={"tensorflow"}) + LOAD
-    done = run_python("-c", code, workdir.path, check=False)
-    assert done.stdout == "needs tensorflow: install elmo-tf with its dependencies\n" * 2, done.stderr
+def test_what_needs_a_package_beyond_those_of_numpy_says_so_without_it(workdir, tmp_path):
+    code = WITHOUT.format(absent={"tensorflow", "keras", "filelock"}) + LOAD
+    done = run_python("-c", code, workdir.path, tmp_path, check=False)
+    packages = ("tensorflow", "tensorflow", "filelock", "keras")
+    expected = [f"needs {package}: install elmo-tf with its dependencies" for package in packages]
+    assert done.stdout.splitlines() == expected, done.stderr
 
 
 def git(*arguments: str) -> list[str]:

@@ -85,11 +85,13 @@ class CountWords(beam.PTransform):
         max_size: words to keep, `<S>`, `</S>` and `<UNK>` among them; None: all.
 
     Raises:
-        InputError: if the sentences are windowed; on a worker, if no word is frequent enough.
+        InputError: if `min_count` is below 1 or the sentences are windowed; on a worker, if no word is frequent
+            enough.
     """
 
     def __init__(self, min_count: int = 1, max_size: int | None = None):
         super().__init__()
+        job_config.require("min_count", min_count >= 1, "at least 1", min_count)
         self._min_count, self._max_size = min_count, max_size
 
     def expand(self, sentences: beam.PCollection) -> beam.PCollection:

@@ -83,6 +83,7 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
         matched = _match_local(pattern) if is_local else _match_remote(pattern)
         if not matched:
             missing = "no file matches this glob" if glob.has_magic(pattern) else "no such file"
+            missing = "name a file; standard input is not supported" if pattern == "-" else missing
             raise InputError(pattern, "the folder has no files" if os.path.isdir(pattern) else missing)
         for path, status in matched.items():
             target, file = os.path.realpath(path) if is_local else path, TextFile(path, *status)

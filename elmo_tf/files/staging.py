@@ -64,13 +64,26 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     `InputError` if `path` is in use, or no folder can be made there.
     """
     check_absent(path)
+    with staged_folder(path) as staged:
+        yield staged
+        staged.rename(_target(path))
+
+
+@contextlib.contextmanager
+def staged_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
+    """Yields a new folder beside `path`, with a hidden name; the block renames it.
+
+    After an exception, neither the folder nor parents made for it remain. An `OSError` that names no file, as about a
+    full disk, names `path`.
+    """
     final = pathlib.Path(_target(path))
     with created_folder(final.with_name(temporary_name(final.name)), path) as staged:
         try:
             yield staged
-            staged.rename(final)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(staged, ignore_errors=True)
+            if isinstance(error, OSError) and error.errno and error.filename is None:
+                raise OSError(error.errno, error.strerror, str(path)) from error
             raise
 
 

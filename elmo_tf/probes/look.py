@@ -56,7 +56,7 @@ def look(model: sources.Source, texts: Sequence[str], word: str) -> dict[str, An
     positions = [(n, position) for n, tokens in enumerate(shown) for position in range(len(tokens))]
     uses = [(n, position) for n, position in positions if shown[n][position].lower() == word.lower()]
     if len(uses) < 2:
-        raise InputError("word", f"{word!r} has {len(uses)} uses in the text; a page needs two")
+        raise InputError("word", f"{word!r} has {progress.with_count(len(uses), 'use')} in the text; a page needs two")
     layers = _layers(NumpyBiLM(model.config, model.weights()), sentences)
     inner = [values[:, 1:-1] for values in layers]  # without <S> and </S>
     vectors = np.stack([inner[n][:, position] for n, position in uses], 1)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import h5py
 
+from elmo_tf import extras
 from elmo_tf.errors import InputError, suggestion
 from elmo_tf.files import intact
 from elmo_tf.published.options import read_options
@@ -104,7 +105,8 @@ class PublishedModel:
 
     def _fetch_missing(self, folder: pathlib.Path) -> None:
         """Fetches the files that are not in the folder, after waiting for other processes that write there."""
-        from elmo_tf.files import lock  # noqa: PLC0415 - it imports filelock, which local models do not need
+        with extras.explain_missing_extra():
+            from elmo_tf.files import lock  # noqa: PLC0415 - it imports filelock, which local models do not need
 
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 """The order of an export: build, save to a staging folder, verify, rename."""
 
+import errno
 import logging
 import os
 import pathlib
@@ -76,14 +77,14 @@ def new_version(output: str | os.PathLike, write: Callable[[pathlib.Path], None]
     """Has `write` write a SavedModel and its samples, verifies it and returns its folder, the next in `output`."""
     staging.check_for_tensorflow(output)
     folder = pathlib.Path(output)
-    version = folder / str(_next_version(folder))
-    with staging.new_folder(version) as staged:
+    with staging.staged_folder(folder / str(_next_version(folder))) as staged:
         write(staged)
         checksums.write(staged)
         _log.info("saved; verifying it in a process that imports TensorFlow only")
         if problems := verification.problems_in_fresh_process(staged):
             lines = "\n".join(["the exported model failed its verification in a fresh process:", *problems])
             raise verification.VerificationError(lines)
+        version = _rename(staged, folder)
     _log.info("verified: %s", version)
     return version
 
@@ -101,6 +102,16 @@ def _save(
     except tf.errors.OpError as error:
         raise OSError(f"cannot write the SavedModel: {error.message}") from error
     return signatures
+
+
+def _rename(staged: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """Gives a finished version the next number, which another export may take at the same time; returns its path."""
+    while True:
+        try:
+            return staged.rename(folder / str(_next_version(folder)))
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
 
 
 def _next_version(folder: pathlib.Path) -> int:

@@ -103,7 +103,7 @@ class Checkpointing:
             task.result()
             self.saved_step = step
         except OSError as error:
-            newest = "there is none" if self.saved_step is None else f"the newest is of step {self.saved_step:,}"
+            newest = "there is no other" if self.saved_step is None else f"the newest is of step {self.saved_step:,}"
             message = f"the checkpoint of step {step:,} cannot be written: {error}; {newest}"
             if must_succeed:
                 raise OSError(message) from error

@@ -61,9 +61,22 @@ def finetune(
     existing = open_workdir(workdir) if is_workdir(workdir) else None
     config = config_lib.override((existing or opened).config, assignments)
     check_patience(config, heldout)
+    if existing is not None:
+        if existing.config.model != opened.config.model:
+            raise InputError(str(workdir), f"has a model of other sizes than {source}; give a new workdir")
+        _log.info("resuming the training in %s; %s is not read again", workdir, source)
     config_lib.check_same_model(opened.config, config)
     if existing is None and (strategy is None or devices.is_chief(strategy)):
         records = record_folder.open_folder(data)
+        if records.info.tokenizer != opened.tokenizer:
+            _log.warning(
+                "warning: %s splits text by the tokenizer %s, but the new model will by %s, as these records were; "
+                "elmo-tf preprocess --tokenizer %s keeps it",
+                source,
+                opened.tokenizer,
+                records.info.tokenizer,
+                opened.tokenizer,
+            )
         target = Workdir(pathlib.Path(workdir), config, records.vocabulary, records.info.tokenizer)
         heldout_records = None if heldout is None else record_folder.open_folder(heldout)
         target.check_records(records, heldout_records)

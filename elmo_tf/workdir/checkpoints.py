@@ -113,7 +113,8 @@ def load(workdir: Workdir, bilm: BiLM, slots: Slots | None = None, checkpoint: s
             if len(untried) > 1 and untried[-1].exists():
                 _log.warning("warning: %s; going back to the checkpoint before it", error)
     if damaged:
-        raise next(iter(damaged.values()))
+        newest = next(iter(damaged.values()))
+        raise DamagedError(newest.subject, f"{newest.problem}; no checkpoint of this workdir is intact")
     return None
 
 

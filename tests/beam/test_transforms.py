@@ -87,6 +87,8 @@ def test_what_cannot_be_used_is_refused_where_it_enters(tmp_path):
         WriteRecords(f"{tmp_path}/full", words)
     with pytest.raises(InputError, match=r"^num_shards: expected at least 1, found 0$"):
         WriteRecords(f"{tmp_path}/new", words, num_shards=0)
+    with pytest.raises(InputError, match=r"^min_count: expected at least 1, found 0$"):
+        CountWords(min_count=0)
     with pytest.raises(InputError, match=r"^tokenizer: expected one of "):
         ReadSentences("x", tokenizer="words")
     for sentence, message in (

@@ -1,5 +1,6 @@
 """Files that appear whole or not at all."""
 
+import errno
 import os
 
 import pytest
@@ -87,3 +88,10 @@ def test_each_writer_of_a_file_has_a_temporary_file_of_its_own(tmp_path, monkeyp
     stores.write(tmp_path / "file", b"first")
     assert len(set(used)) == 2
     assert (tmp_path / "file").read_bytes() == b"first"
+
+
+def test_an_error_of_the_disk_names_the_folder(tmp_path):
+    with pytest.raises(OSError, match="No space left on device") as caught, staging.new_folder(tmp_path / "new"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.filename == str(tmp_path / "new")
+    assert not list(tmp_path.iterdir())

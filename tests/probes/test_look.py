@@ -98,7 +98,7 @@ def test_a_damaged_softmax_is_an_error(workdir, monkeypatch):
 
 @pytest.mark.parametrize(
     ("texts", "word", "message"),
-    [(TEXTS, "zebra", "'zebra' has 1 uses"), (["a a"] * (MAX_SENTENCES + 1), "a", "1,001 sentences")],
+    [(TEXTS, "zebra", "'zebra' has 1 use in the text"), (["a a"] * (MAX_SENTENCES + 1), "a", "1,001 sentences")],
 )
 def test_a_page_needs_two_uses_and_at_most_a_thousand_sentences(savedmodel, texts, word, message):
     with pytest.raises(InputError, match=message):

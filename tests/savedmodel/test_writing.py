@@ -114,3 +114,18 @@ def test_a_full_disk_is_an_error_and_leaves_nothing_behind(tmp_path):
 
 def test_saving_leaves_the_networks_variables_trainable(savedmodel):
     assert all(variable.value.trainable for variable in savedmodel.bilm.trainable_variables)
+
+
+def test_a_number_that_another_export_takes_meanwhile_is_left_to_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])
+    numbers = iter([1, 1, 2])  # the other export takes number 1 just before the folder is renamed
+    monkeypatch.setattr(writing, "_next_version", lambda _: next(numbers))
+
+    def write(folder):
+        (folder / "file").write_text("mine")
+        (tmp_path / "1").mkdir()
+        (tmp_path / "1" / "file").write_text("the other's")
+
+    assert writing.new_version(tmp_path, write) == tmp_path / "2"
+    contents = {name: (tmp_path / name / "file").read_text() for name in os.listdir(tmp_path)}
+    assert contents == {"1": "the other's", "2": "mine"}

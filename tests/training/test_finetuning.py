@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf import sources
+from elmo_tf.errors import InputError
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.records import record_folder
 from elmo_tf.training.evaluation import evaluate
@@ -18,7 +19,7 @@ from elmo_tf.workdir.checkpoint_files import Progress
 from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 from tests import checks
 from tests.beam.common import files
-from tests.helpers import MICRO, MICRO_CONFIG, write_records
+from tests.helpers import MICRO, MICRO_CONFIG, ONE_LAYER, new_untrained, write_records
 
 # Words of the source in another order, and new words.
 OTHER = ["zebras sat on the mat", "the zebra barked", "a zebra saw the cat", "zebras saw zebras saw zebras"] * 4
@@ -112,6 +113,7 @@ def test_it_trains_and_run_again_it_resumes_and_the_source_stays_as_it_is(
     with caplog.at_level(logging.INFO, "elmo_tf"):
         made = finetune(workdir.path, other.path, tmp_path / "new", steps=3)
     assert made.path == first.path
+    assert f"resuming the training in {first.path}; {workdir.path} is not read again" in caplog.text
     assert "training: step 0 to 3" in caplog.text
     assert "words copied" not in caplog.text
     source, target = saved(workdir, "bilm"), saved(made, "bilm")
@@ -148,3 +150,11 @@ def test_a_source_without_a_softmax_gets_a_fresh_one_and_says_so(other, tmp_path
     # Drawn from N(0, 1 / sqrt(8)): 112 numbers
     assert 0.6 < arrays["softmax.kernel"].std() * np.sqrt(8) < 1.5
     assert not arrays["softmax.bias"].any()
+
+
+def test_another_tokenizer_is_said_and_a_model_of_other_sizes_does_not_resume(workdir, other, tmp_path, caplog):
+    finetune(workdir.path, other.path, tmp_path / "new", steps=0)
+    assert "splits text by the tokenizer whitespace, but the new model will by unicode" in caplog.text
+    small = new_untrained(tmp_path / "small", ONE_LAYER, other.vocabulary)
+    with pytest.raises(InputError, match=rf"/new: has a model of other sizes than {small.path}; give a new workdir$"):
+        finetune(small.path, other.path, tmp_path / "new", steps=1)

@@ -208,7 +208,7 @@ def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(record
         # Both stop at a step whose checkpoint has failed.
         assert pair.statuses() == [1, 1], pair.logs
     chief, other = pair.errors()
-    assert "cannot be written" in chief and "there is none" in chief
+    assert "cannot be written" in chief and "there is no other" in chief
     assert "worker 1 of 2: another worker has ended" in other
     assert "training continues" in pair.logs[0]
 

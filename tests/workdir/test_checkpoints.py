@@ -104,7 +104,8 @@ def test_saving_rewrites_a_damaged_step_keeps_the_best_and_leaves_foreign_files_
 def test_when_all_are_damaged_that_is_an_error(copy):
     for path in (copy.path / "checkpoints").iterdir():
         damage(path / "variables.data-00000-of-00001", "cut")
-    with pytest.raises(InputError, match="step-00000006: the checkpoint is damaged: "):
+    message = "step-00000006: the checkpoint is damaged: .*; no checkpoint of this workdir is intact$"
+    with pytest.raises(InputError, match=message):
         checkpoints.load(copy, copy.new_bilm())
 
 

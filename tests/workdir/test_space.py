@@ -51,7 +51,7 @@ def test_a_checkpoint_that_does_not_fit_on_the_disk_fails_in_plain_words(records
         loop.train(MICRO_CONFIG, records.path, disk / "w", steps=1)
     message = str(caught.value)
     assert message.startswith("the checkpoint of step 1 cannot be written: ")
-    assert "No space left on device" in message and message.endswith("; there is none")
+    assert "No space left on device" in message and message.endswith("; there is no other")
     assert "{{" not in message and "SaveV2" not in message
 
 
