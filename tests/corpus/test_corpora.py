@@ -82,7 +82,7 @@ def test_a_tar_archive_and_a_pattern_without_a_file_are_refused(tmp_path):
     ):
         with pytest.raises(InputError, match=f"^{re.escape(str(tmp_path / pattern))}: {problem}$"):
             corpora.match([str(tmp_path / pattern)])
-    with pytest.raises(InputError, match="^-: name a file; standard input is not supported$"):
+    with pytest.raises(InputError, match=r"^-: name a file; standard input is not supported$"):
         corpora.match(["-"])
 
 
