@@ -71,7 +71,7 @@ FINETUNE = ["finetune", "--from", "old", "--data", "corpus", "--workdir", "workd
     [
         (InputError("heldout", "a folder", "none: /x"), "--heldout: expected a folder, found none: /x"),
         (InputError("source", "a workdir", "none"), "--from: expected a workdir, found none"),
-        (InputError("heldout, train.seed", "the same", 3), "--heldout, --set train.seed: expected the same, found 3"),
+        (InputError("heldout, train.seed", "the same", 3), "--heldout, --seed: expected the same, found 3"),
         (InputError("config", "the model has units=24"), "--set: the model has units=24"),
         (InputError("/data/info.json", "`mask`", "`elmo-tf a`"), "/data/info.json: expected `mask`, found `elmo-tf a`"),
     ],

@@ -20,7 +20,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
     help_text = "train a biLM on records; run again with the same --workdir to resume"
     train = add_command(commands, "train", _train, help_text, on_gpu=True)
-    train.set_defaults(other_flags={"config": "--preset, --set", "strategy": "--gpus"})
+    train.set_defaults(other_flags={"config": "--preset, --set", "strategy": "--gpus", "train.seed": "--seed"})
     add = train.add_argument
     add("--preset", metavar="NAME", help=f"{', '.join(config_lib.PRESETS)}; not needed to resume")
     help_text = (
@@ -32,7 +32,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
     help_text = "continue training a biLM on other text"
     finetune = add_command(commands, "finetune", _finetune, help_text, on_gpu=True)
-    finetune.set_defaults(other_flags={"config": "--set", "strategy": "--gpus"})
+    finetune.set_defaults(other_flags={"config": "--set", "strategy": "--gpus", "train.seed": "--seed"})
     finetune.add_argument("--from", dest="source", required=True, metavar="WORKDIR", help="the model to start from")
     _add_training_arguments(finetune)
 

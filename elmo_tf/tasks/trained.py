@@ -155,13 +155,13 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
     if not (folder / CONFIG).exists() and (folder / SCORES).exists():
         folder /= json_file.read(folder / SCORES, _SeveralSeeds).best
     if any(folder.glob(f"seed_*/{CONFIG}")):
-        raise InputError(str(workdir), "its training has not ended")
+        raise InputError(str(workdir), "its training has not ended, or nothing was learned")
     if not (folder / CONFIG).exists() or "task" not in json_file.read(folder / CONFIG, dict):
         raise InputError(str(workdir), "not a workdir of elmo-tf task NAME train")
     config = json_file.read(folder / CONFIG, _Config)
     _check_task(workdir, config.task, task)
     if not (folder / SCORES).exists():
-        raise InputError(str(workdir), "its training has not ended")
+        raise InputError(str(workdir), "its training has not ended, or nothing was learned")
     system = _system(config, dataclasses.replace(config.reading, **reading), folder / CONFIG)
     try:
         return Trained(system, keras.models.load_model(folder / MODEL, compile=False))
