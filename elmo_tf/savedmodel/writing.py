@@ -76,6 +76,7 @@ def export(
 def new_version(output: str | os.PathLike, write: Callable[[pathlib.Path], None]) -> pathlib.Path:
     """Has `write` write a SavedModel and its samples, verifies it and returns its folder, the next in `output`."""
     staging.check_for_tensorflow(output)
+    staging.check_link(output)
     folder = pathlib.Path(output)
     with staging.staged_folder(folder / str(_next_version(folder))) as staged:
         write(staged)
