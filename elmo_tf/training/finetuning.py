@@ -61,12 +61,14 @@ def finetune(
     existing = open_workdir(workdir) if is_workdir(workdir) else None
     config = config_lib.override((existing or opened).config, assignments)
     check_patience(config, heldout)
+    writes = strategy is None or devices.is_chief(strategy)  # another worker may see what the first has just made
     if existing is not None:
         if existing.config.model != opened.config.model:
             raise InputError(str(workdir), f"has a model of other sizes than {source}; give a new workdir")
-        _log.info("resuming the training in %s; %s is not read again", workdir, source)
+        if writes:
+            _log.info("resuming the training in %s; %s is not read again", workdir, source)
     config_lib.check_same_model(opened.config, config)
-    if existing is None and (strategy is None or devices.is_chief(strategy)):
+    if existing is None and writes:
         records = record_folder.open_folder(data)
         if records.info.tokenizer != opened.tokenizer:
             _log.warning(
