@@ -23,6 +23,17 @@ def matmul(left: tf.Tensor, right: tf.Tensor, dtype: str | tf.DType, **transpose
     return tf.cast(product, tf.float32)
 
 
+def summed(values: tf.Tensor) -> tf.Tensor:
+    """Returns the sums of float32 `(terms, columns)` over the terms, float64 `(columns,)`.
+
+    TensorFlow adds the rows of a column one after the other: a million exponentials in float32 would lose the small
+    ones. Here 64 rows at a time are added in float32, which rounds by at most 64 half units in the last place, 4e-6.
+    """
+    num_terms, num_columns = tf.unstack(tf.shape(values)) if None in values.shape else values.shape
+    blocks = tf.reshape(tf.pad(values, ((0, -num_terms % 64), (0, 0))), (-1, 64, num_columns))
+    return tf.reduce_sum(tf.cast(tf.reduce_sum(blocks, 1), tf.float64), 0)
+
+
 def real_positions(values: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     """Returns a Keras mask of `values`, bool `(batch, time)`; without a mask, all positions are real."""
     return tf.ones(tf.shape(values)[:2], tf.bool) if mask is None else tf.cast(mask, tf.bool)

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.model.kernels.sampled_losses import sampled_losses
+from elmo_tf.model.operations import summed
 from elmo_tf.model.variables import float32_policy
 
 # Float32 logits of the full softmax in memory at once. On a CPU, those of a piece of 4 MB are still in its cache when
@@ -95,8 +96,8 @@ class SampledSoftmax(keras.layers.Layer):
             target_logits = tf.gather_nd(logits, tf.stack([tf.clip_by_value(rows, 0, end - start - 1), columns], 1))
             true_logits = tf.where((rows >= 0) & (rows < end - start), target_logits, true_logits)
             new_max = tf.maximum(running_max, tf.reduce_max(logits, 0))
-            added = tf.cast(tf.reduce_sum(tf.exp(logits - new_max), 0), tf.float64)
-            return end, true_logits, new_max, total * tf.cast(tf.exp(running_max - new_max), tf.float64) + added
+            total *= tf.cast(tf.exp(running_max - new_max), tf.float64)
+            return end, true_logits, new_max, total + summed(tf.exp(logits - new_max))
 
         zeros = tf.zeros_like(inputs[:, 0])
         start = 0, zeros, zeros + tf.float32.min, tf.cast(zeros, tf.float64)

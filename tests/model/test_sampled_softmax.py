@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.model import sampled_softmax
+from elmo_tf.model.kernels.sampled_losses import sampled_losses
 from elmo_tf.model.sampled_softmax import SampledSoftmax, log_uniform_sample
 from tests import checks, float64
 
@@ -82,6 +83,42 @@ def test_the_full_loss_of_confident_and_surprised_tokens_is_exact_and_not_below_
     confident = layer(inputs, logits.argmax(1).astype(np.int32)).numpy()
     assert confident.min() >= -np.finfo(np.float32).eps * np.abs(logits).max()
     assert layer(inputs[:0], TARGETS[:0]).shape == (0,)
+
+
+# Of a word beside one of 0. Added to a sum of 1 or more, the odds of many such words are rounded all in one direction.
+UNLIKELY = -13.0
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("num_tokens", [1, 2, 5, 40])
+def test_the_full_loss_of_few_tokens_counts_every_one_of_50000_words(num_tokens, training):
+    vocab_size = 50_000
+    kernel, bias = np.zeros((vocab_size, DIM), np.float32), np.full(vocab_size, UNLIKELY, np.float32)
+    bias[0] = 0.0
+    layer, inputs = sampled_softmax.new_softmax(kernel, bias), np.ones((num_tokens, DIM), np.float32)
+    targets = np.arange(num_tokens, dtype=np.int32)
+    expected = float64.softmax_losses([kernel.astype(np.float64), bias.astype(np.float64)], inputs, targets)
+    assert expected[0] > 0.1  # the unlikely words together
+    # Sums of 64 terms; the result, below 16, is rounded a few times.
+    eps = np.finfo(np.float32).eps
+    np.testing.assert_allclose(layer(inputs, targets, training=training), expected, rtol=0, atol=(32 + 4 * 16) * eps)
+
+
+def test_the_sampled_loss_counts_every_one_of_8192_unlikely_negatives():
+    num_tokens, num_sampled = 7, 8192
+    zeros = np.zeros(num_tokens, np.float32)
+    offsets = np.full(num_sampled, UNLIKELY + 4.0, np.float32)
+    losses = sampled_losses(
+        np.zeros((num_tokens, DIM), np.float32),
+        zeros,
+        np.zeros((num_sampled, DIM), np.float32),
+        offsets,
+        np.arange(num_sampled),
+        np.full(num_tokens, num_sampled),
+        "float32",
+    )
+    expected = np.log1p(num_sampled * np.exp(UNLIKELY + 4.0))
+    np.testing.assert_allclose(losses, np.full(num_tokens, expected), rtol=0, atol=40 * np.finfo(np.float32).eps)
 
 
 def test_pieces_do_not_read_the_weights():

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from elmo_tf.model.kernels.fused import fused
-from elmo_tf.model.operations import matmul
+from elmo_tf.model.operations import matmul, summed
 
 
 @tf.function(autograph=False)
@@ -54,7 +54,8 @@ def _normalizers(scores, offsets, words, targets, true_logits):
     """Returns the log of the sum of exponentials over the sampled words and the target, `(num_tokens,)`."""
     logits = _logits(scores, offsets, words, targets)
     highest = tf.maximum(tf.reduce_max(logits, 0), true_logits)
-    return highest + tf.math.log(tf.reduce_sum(tf.exp(logits - highest), 0) + tf.exp(true_logits - highest))
+    total = summed(tf.exp(logits - highest)) + tf.cast(tf.exp(true_logits - highest), tf.float64)
+    return highest + tf.cast(tf.math.log(total), tf.float32)
 
 
 @fused
