@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -131,7 +131,7 @@ class Embedder:
             return pooled
         token_vectors = [np.zeros((*shape[:-1], 0, shape[-1]), np.float32)] * len(sentences)
         for index, vectors in embedded:
-            token_vectors[index] = np.ascontiguousarray(vectors)  # a copy, so that the batch's memory can be freed
+            token_vectors[index] = vectors.copy()  # so that the batch's memory can be freed, and equal texts share none
         tokens = ([token.decode(errors="replace") for token in sentence] for sentence in sentences)
         return [Encoded(*pair) for pair in zip(tokens, token_vectors, strict=True)]
 
@@ -146,11 +146,14 @@ class Embedder:
             InputError: for another type of an argument, or if the source has no softmax.
         """
         sentences = split_texts(texts, self.source.tokenizer)
+        equal = _equal(map(tuple, sentences))
         scores: dict[int, Score] = {}
         engine, report = self._engine_for(sentences), _reporter(progress)
         # Even a sentence without tokens has a boundary to predict.
-        for batch in batches([len(sentence) + 1 for sentence in sentences], self._batch_tokens):
-            scores |= zip(batch, scoring.score(engine, [sentences[index] for index in batch]), strict=True)
+        for batch in batches([len(sentences[indices[0]]) + 1 for indices in equal], self._batch_tokens):
+            chosen = [equal[number] for number in batch]
+            computed = scoring.score(engine, [sentences[indices[0]] for indices in chosen])
+            scores |= {index: score for indices, score in zip(chosen, computed, strict=True) for index in indices}
             if report:
                 report(len(scores), len(sentences))
         return [scores[index] for index in range(len(sentences))]
@@ -174,10 +177,14 @@ class Embedder:
         # By passage, or passage and number. A time step of a few passages is slow.
         fields, max_positions = (1, 8 * self._batch_tokens) if context == "passage" else (2, self._batch_tokens)
         groups = [list(group) for _, group in itertools.groupby(sentences, lambda sentence: sentence[:fields])]
+        equal = _equal(tuple(tuple(sentence.words) for sentence in group) for group in groups)
+        firsts = [groups[indices[0]] for indices in equal]
         words: dict[int, list[Surprisal]] = {}
         numpy_engine = self._numpy_engine()
-        for batch in batches([sum(len(sentence.tokens) + 1 for sentence in group) for group in groups], max_positions):
-            words |= zip(batch, scoring.surprisal(numpy_engine, [groups[index] for index in batch]), strict=True)
+        for batch in batches([sum(len(sentence.tokens) + 1 for sentence in group) for group in firsts], max_positions):
+            computed = scoring.surprisal(numpy_engine, [firsts[number] for number in batch])
+            for number, group_words in zip(batch, computed, strict=True):
+                words |= {index: scoring.renumbered(group_words, groups[index]) for index in equal[number]}
         return [word for index in range(len(groups)) for word in words[index]]
 
     def _numpy_engine(self) -> engines.NumpyEngine:
@@ -226,7 +233,7 @@ class Embedder:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yields the vectors of each sentence that has tokens, with its index in `sentences`, the shortest first.
 
-        The batches depend only on the lengths.
+        Equal sentences are computed once and get the same array. The batches depend only on the lengths of the others.
 
         Args:
             sentences: of any lengths.
@@ -237,16 +244,18 @@ class Embedder:
         Yields:
             the index, and float32 `(num_layers, tokens, dim)` for "all", else `(tokens, dim)`.
         """
-        engine = self._engine_for(sentences)
-        for batch in batches([len(sentence) for sentence in sentences], self._batch_tokens, batch_size):
-            chosen = [sentences[index] for index in batch]
+        engine, equal = self._engine_for(sentences), _equal(map(tuple, sentences))
+        for batch in batches([len(sentences[indices[0]]) for indices in equal], self._batch_tokens, batch_size):
+            chosen = [sentences[equal[number][0]] for number in batch]
             if len(parts := pieces(chosen[-1])) > 1:  # it is alone in its batch
                 computed = [np.concatenate([engine.vectors([part], layers == "mix")[0] for part in parts], axis=-2)]
             else:
                 computed = engine.vectors(chosen, layers == "mix")
-            yield from zip(batch, (_select_layers(vectors, layers) for vectors in computed), strict=True)
+            for number, vectors in zip(batch, computed, strict=True):
+                selected = _select_layers(vectors, layers)
+                yield from ((index, selected) for index in equal[number])
             if progress:
-                progress(batch)
+                progress([index for number in batch for index in equal[number]])
 
 
 def load(
@@ -301,6 +310,17 @@ def check_layers(layers: Layers, num_layers: int | None = None) -> None:
         return
     numbers = "a layer's number" if num_layers is None else f"0 to {num_layers - 1}"
     raise InputError("layers", f"one of {', '.join(LAYERS)}, or {numbers}", repr(layers))
+
+
+def _equal(items: Iterable[Hashable]) -> list[list[int]]:
+    """Returns the indices of equal items together, in the order in which these first occur.
+
+    What is computed twice need not get the same bits: a product rounds a row by its position in a block.
+    """
+    indices: dict[Hashable, list[int]] = {}
+    for index, item in enumerate(items):
+        indices.setdefault(item, []).append(index)
+    return list(indices.values())
 
 
 def _select_layers(vectors: np.ndarray, layers: Layers) -> np.ndarray:

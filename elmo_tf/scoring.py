@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from elmo_tf.engines import Engine, NumpyEngine
 
 MASK = "[MASK]"
+# By how many nats rounding may change a log-probability: a logit and the logarithm of a sum, of up to 32 in size, are
+# rounded a few times in float32.
+ROUNDING = 1e-5
 Context = Literal["sentence", "passage"]
 
 
@@ -135,6 +138,13 @@ def surprisal(engine: "NumpyEngine", groups: Sequence[Sequence[Sentence]]) -> li
     ids = [[BEGIN_ID, *vocabulary.ids(tokens), END_ID] for passage in passages for tokens in passage]
     values = zip(ids, engine.predictions(passages, ids), strict=True)
     return [[word for sentence in group for word in _words(sentence, *next(values))] for group in groups]
+
+
+def renumbered(words: Iterable[Surprisal], group: Sequence[Sentence]) -> list[Surprisal]:
+    """Returns the words of an equal group of sentences, with the numbers of this group's passage and sentences."""
+    sentences = (sentence for sentence in group for _ in sentence.words)
+    pairs = zip(words, sentences, strict=True)
+    return [word._replace(passage=sentence.passage, sentence=sentence.number) for word, sentence in pairs]
 
 
 def _words(sentence: Sentence, ids: list[int], predictions: np.ndarray) -> Iterator[Surprisal]:

@@ -102,7 +102,12 @@ def test_layers_are_chosen_and_pooled(model):
 @pytest.mark.parametrize(("batch_size", "done"), [(3, [4, 7]), (None, [7])])
 def test_batch_size_and_progress_count_texts(model, batch_size, done):
     seen = []
-    texts = ["a b", "", "c", *["a b"] * 4]  # the one without a token is done with the first batch
+    texts = [
+        "a b",
+        "",
+        "c",
+        *(f"a {letter}" for letter in "cdef"),
+    ]  # the one without a token is done with the first batch
     model.encode(texts, batch_size=batch_size, progress=lambda *counts: seen.append(counts))
     assert seen == [(count, 7) for count in done]
     for wrong in (0, 2.5, "3"):

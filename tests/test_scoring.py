@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import elmo_tf
-from elmo_tf import cli, embedder, engines, reference, sources
+from elmo_tf import cli, embedder, engines, reference, scoring, sources
 from elmo_tf.errors import InputError
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import open_workdir
@@ -63,6 +63,34 @@ def test_scores_are_those_of_a_reference_in_float64(model, workdir):
         assert score.total == pytest.approx(forward.sum() + backward.sum(), rel=1e-5)
         assert score.mean == pytest.approx(np.mean([*forward, *backward]), rel=1e-5)
         assert score.unknown.tolist() == [token in ("zebras", "bark") for token in score.tokens]
+
+
+@pytest.mark.parametrize("engine", ["numpy", "tensorflow"])
+def test_equal_texts_of_a_call_have_the_same_bits(engine, monkeypatch):
+    """Computed on their own, rows of a product are rounded by their place in a block, on some CPUs."""
+    elmo, computed = elmo_tf.load("english", engine=engine), []
+    texts = ["A dog sat .", *["The bank lends money ."] * 8, "It barked at the bank of the river .", "A dog sat ."]
+    outputs = elmo.encode(texts)
+    assert len({sentence.vectors.tobytes() for sentence in outputs[1:9]}) == 1
+    assert len({id(sentence.vectors) for sentence in outputs}) == len(texts)  # to change one changes no other
+    score = scoring.score
+    monkeypatch.setattr(scoring, "score", lambda engine, batch: computed.extend(batch) or score(engine, batch))
+    scores = elmo.score(texts)
+    assert [b" ".join(tokens).decode() for tokens in computed] == [texts[0], texts[1], texts[9]]
+    assert [score.tokens for score in scores] == [text.split() for text in texts]
+    assert len({score.total for score in scores[1:9]}) == 1 and scores[0].total == scores[10].total
+
+
+@pytest.mark.parametrize("context", ["sentence", "passage"])
+def test_equal_passages_have_the_same_surprisal_and_their_own_numbers(model, context):
+    lines = ["the cat sat", "a dog", "", "zebras bark", "", "the cat sat", "a dog"]
+    words = model.surprisal(lines, context)
+    first, second = ([word for word in words if word.passage == passage] for passage in (1, 3))
+    assert [word[1:] for word in first] == [word[1:] for word in second]
+    assert [(word.passage, word.sentence) for word in words] == [
+        *[(1, 1)] * 3, *[(1, 2)] * 2, *[(2, 1)] * 2, *[(3, 1)] * 3, *[(3, 2)] * 2
+    ]  # fmt: skip
+    assert [word.word for word in words] == " ".join(lines).split()
 
 
 def test_nothing_and_unknown_words_alone_have_scores(model):

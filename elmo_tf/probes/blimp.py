@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 import numpy as np
 
-from elmo_tf import sources
+from elmo_tf import scoring, sources
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.embedder import Embedder
 from elmo_tf.files import json_file, progress
@@ -49,8 +49,9 @@ def read_minimal_pairs(path: str | os.PathLike) -> list[MinimalPair]:
 def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
     """Returns the share of pairs whose acceptable sentence has the higher log-probability; a tie counts half.
 
-    The details count the ties, and the pairs that differ only in unknown words. Sentences are split by the model's own
-    tokenizer, or by the Penn Treebank's rules where that is white space.
+    A difference that rounding may explain is a tie. The details count the ties, and the pairs that differ only in
+    unknown words. Sentences are split by the model's own tokenizer, or by the Penn Treebank's rules where that is white
+    space.
 
     Raises:
         InputError: if there is no such model, or it has no softmax.
@@ -84,7 +85,14 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
 def _wins(measure: Callable[[Score], float], good: list[Score], bad: list[Score]) -> np.ndarray:
     """Returns 1 for each pair whose acceptable sentence is ahead, 0.5 for a tie, else 0: float64 `(pairs,)`."""
     ahead = np.array([measure(first) - measure(second) for first, second in zip(good, bad, strict=True)])
-    return (np.sign(ahead) + 1) / 2
+    rounding = [measure(_rounding(first)) + measure(_rounding(second)) for first, second in zip(good, bad, strict=True)]
+    return np.where(np.abs(ahead) <= rounding, 0.5, ahead > 0)
+
+
+def _rounding(score: Score) -> Score:
+    """Returns by how much rounding may change each of the log-probabilities."""
+    forward, backward = (np.full_like(part, scoring.ROUNDING) for part in score[1:3])
+    return score._replace(forward_log_probs=forward, backward_log_probs=backward)
 
 
 def _means(accuracies: Iterable[dict[str, float]]) -> dict[str, float]:
