@@ -42,7 +42,7 @@ _READ = 100_000_000  # numbers that are read to measure the memory's bandwidth
 
 def make_model(preset: str, folder: str) -> None:
     """Exports a network of random weights to `folder/1`."""
-    from elmo_tf.model.bilm import BiLM  # noqa: PLC0415
+    from elmo_tf.model.fast import BiLM  # noqa: PLC0415
     from elmo_tf.savedmodel import writing  # noqa: PLC0415 - only this process, which is not the one measured
 
     config = config_lib.preset(preset)

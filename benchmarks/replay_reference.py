@@ -23,7 +23,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.arrays import Names, StoredArrays
 from elmo_tf.published.options import parse_options

@@ -33,7 +33,7 @@ from benchmarks import arithmetic, zipf_text
 from benchmarks.measuring import report
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.records import record_folder
 from elmo_tf.records.windows import Window, Windows, prefetch
 from elmo_tf.training.evaluation import Evaluator

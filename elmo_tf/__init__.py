@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from elmo_tf.embedder import load
     from elmo_tf.errors import InputError
     from elmo_tf.keras_layer import ELMo
-    from elmo_tf.model.bilm import BiLM
+    from elmo_tf.model.fast import BiLM
     from elmo_tf.model.scalar_mix import ScalarMix
     from elmo_tf.model.sequence_pooling import SequencePooling
     from elmo_tf.tasks.layers.crf import CRF
@@ -49,7 +49,7 @@ __all__ = [
 
 _NAMES = {
     "elmo_tf.api": ("evaluate", "export"),
-    "elmo_tf.model.bilm": ("BiLM",),
+    "elmo_tf.model.fast": ("BiLM",),
     "elmo_tf.config": ("CharCNNConfig", "Config", "LSTMConfig", "ModelConfig", "TrainConfig", "override", "preset"),
     "elmo_tf.embedder": ("load",),
     "elmo_tf.errors": ("InputError",),

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from elmo_tf.errors import InputError, suggestion
-from elmo_tf.files import json_file
+from elmo_tf.errors import InputError, convert, suggestion
 
 _Config = typing.TypeVar("_Config")
 _NO_KEY = "configuration"  # the subject of an error that is not about a single key
@@ -42,7 +41,7 @@ class Checked:
             if isinstance(value, int | float) and not abs(value) <= sys.float_info.max:  # or NaN
                 raise InputError(name, "a finite number", value)
             # JSON has no tuples and may write 3.0 as 3.
-            object.__setattr__(self, name, json_file.convert(value, kind, name))
+            object.__setattr__(self, name, convert(value, kind, name))
 
     def _require(self, name: str, holds: bool, expected: str) -> None:
         if not holds:

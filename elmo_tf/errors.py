@@ -3,10 +3,16 @@
 import codecs
 import contextlib
 import difflib
+import json
 import re
+import typing
 from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import msgspec
 
 _OUT_OF_MEMORY = ("std::bad_alloc", "OOM when allocating", "CUDA_ERROR_OUT_OF_MEMORY", "ailed to allocate memory")
+_MAX_SHOWN = 60  # characters of a wrong value in a message
 _DISK_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 
 
@@ -126,3 +132,45 @@ def _allocation_line(error: BaseException) -> str:
     lines = re.sub(r"\{\{.*?\}\}|\[Op:.*|/job:\S*/device:|by allocator \S+", "", str(error)).strip().splitlines()
     about_memory = [line for line in lines if any(words in line for words in _OUT_OF_MEMORY)]
     return " ".join((about_memory or lines or [type(error).__name__])[0].split())
+
+
+def convert(value: Any, kind: Any, source: str) -> Any:
+    """Returns a value of JSON as a `kind`: `msgspec.convert`, but raises an `InputError` about `source`."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise _misfit(error, value, kind, source) from None
+
+
+def _misfit(error: msgspec.ValidationError, value: Any, kind: Any, source: str) -> InputError:
+    """Returns the error for msgspec's "Expected `int` >= 0, got `str` - at `$.shards[0].bytes`"."""
+    what, _, path = str(error).replace("`", "").partition(" - at $")
+    path = path.removeprefix(".")
+    if missing := re.fullmatch("Object missing required field (.*)", what):
+        return InputError(source, f"no key {path}.{missing[1]}" if path else f"no key {missing[1]}")
+    if what.startswith("Expected "):
+        expected = what.removeprefix("Expected ").partition(", got ")[0]
+    elif not path and typing.get_origin(kind) is Literal:
+        expected = f"one of {', '.join(typing.get_args(kind))}"
+    else:
+        expected = "a valid value"
+    expected = f"{path} to be {expected}" if path else expected
+    if "[...]" in path:
+        return InputError(source, expected, "another value")  # msgspec does not say at which key
+    for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
+        value = value[int(index)] if index else value[key]
+    return InputError(source, expected, _shown(value))
+
+
+def _shown(value: Any) -> str:
+    if type(value) is dict:
+        return "an object"
+    if type(value) is list:
+        return f"a list of {len(value)}"
+    return one_line(json.dumps(value, default=repr))
+
+
+def one_line(text: str) -> str:
+    """Returns the beginning of a text, without line breaks."""
+    text = " ".join(text.split())
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."

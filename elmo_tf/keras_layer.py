@@ -11,9 +11,8 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf import extras, sources
 from elmo_tf.errors import InputError
-from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.cached_layers import CachedLayers
-from elmo_tf.model.packed_bilm import PackedBiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.model.scalar_mix import Mix, ScalarMix, checked_gamma, parse_mix
 from elmo_tf.model.token_inputs import TokenMask, check_tokens, distinct_sentences, expected_tokens, lengths, to_tensor
 from elmo_tf.model.variables import Tracked, outside_scopes
@@ -76,7 +75,7 @@ class ELMo(Tracked, keras.layers.Layer):
 
     def __init__(
         self,
-        source: "sources.Path | config_lib.ModelConfig | BiLM | PackedBiLM",
+        source: "sources.Path | config_lib.ModelConfig | BiLM",
         num_mixes: int = 1,
         mix: Mix = "learned",
         penalty: float = 0.0,
@@ -224,8 +223,7 @@ class ELMo(Tracked, keras.layers.Layer):
     def from_config(cls, config):
         model = config_lib.from_dict(config["source"], config_lib.ModelConfig)
         # Keras loads the weights later.
-        source = model if config["trainable_bilm"] else outside_scopes(lambda: PackedBiLM(model))
-        return cls(**config | {"source": source})
+        return cls(**config | {"source": model})
 
     @property
     def _max_chars(self) -> int:

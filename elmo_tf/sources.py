@@ -26,8 +26,7 @@ from elmo_tf.text.vocabulary import Softmax
 from elmo_tf.workdir.folder import is_workdir, open_workdir
 
 if TYPE_CHECKING:
-    from elmo_tf.model.bilm import BiLM
-    from elmo_tf.model.packed_bilm import PackedBiLM
+    from elmo_tf.model.fast import BiLM
 
 # A folder, a published model's name, or options.json with weights.hdf5.
 Path = str | os.PathLike | Sequence[str | os.PathLike]
@@ -98,15 +97,15 @@ class Source(abc.ABC):
 
     def trainable_network(self) -> "BiLM":
         """Returns the network for training, without a softmax; `InputError` if a file is damaged."""
-        from elmo_tf.model.bilm import BiLM  # noqa: PLC0415 - see the top
+        from elmo_tf.model.fast import BiLM  # noqa: PLC0415 - see the top
 
         return BiLM.from_weights(self.config, self.weights())
 
-    def network(self) -> "PackedBiLM":
-        """Returns the network for use in TensorFlow, without a softmax; `InputError` if a file is damaged."""
-        from elmo_tf.model.packed_bilm import PackedBiLM  # noqa: PLC0415 - see the top
+    def network(self) -> "BiLM":
+        """Returns the network for use in TensorFlow, frozen, without a softmax; `InputError` if a file is damaged."""
+        from elmo_tf.model.fast import BiLM  # noqa: PLC0415 - see the top
 
-        return PackedBiLM.from_weights(self.config, self.weights(), self.precision)
+        return frozen(BiLM.from_weights(self.config, self.weights(), product_dtype=self.precision))
 
     def softmax(self) -> Softmax:
         """Returns the softmax and its words; `NoSoftmaxError` if the source has none."""
@@ -273,29 +272,36 @@ def _published_files(folder: pathlib.Path) -> models.Files | None:
     return models.Files(options[0], weights[0] if weights else folder / models.WEIGHTS_FILE)
 
 
-def network(
-    source: "Path | config_lib.ModelConfig | BiLM | PackedBiLM", trainable: bool = False
-) -> "BiLM | PackedBiLM":
-    """Returns the network of `source`, without a softmax: a `BiLM` if it is `trainable`, or else a `PackedBiLM`.
+def frozen(bilm: "BiLM") -> "BiLM":
+    """Makes all weights of a network not trainable; returns it."""
+    bilm.trainable = False
+    return bilm
+
+
+def network(source: "Path | config_lib.ModelConfig | BiLM", trainable: bool = False) -> "BiLM":
+    """Returns the network of `source`, without a softmax.
 
     Args:
-        source: as for `find`; or sizes, for random weights; or a network, which is copied if it is `trainable`.
-        trainable: whether it will be trained.
+        source: as for `find`; or sizes, for random weights; or a network, which is copied unless it and the result are
+            frozen.
+        trainable: whether it will be trained; otherwise it is frozen.
 
     Raises:
         InputError: as for `find`, or if a file is damaged.
     """
-    from elmo_tf.model.bilm import BiLM  # noqa: PLC0415 - see the top
-    from elmo_tf.model.packed_bilm import PackedBiLM  # noqa: PLC0415
+    from elmo_tf.model.fast import BiLM  # noqa: PLC0415 - see the top
+    from elmo_tf.model.variables import relative_names  # noqa: PLC0415
 
     if isinstance(source, config_lib.ModelConfig):
-        return BiLM(source) if trainable else PackedBiLM.of(BiLM(source))
-    if not isinstance(source, BiLM | PackedBiLM):
+        bilm = BiLM(source)
+    elif not isinstance(source, BiLM):
         described = find(source)
         return described.trainable_network() if trainable else described.network()
-    if trainable:
-        return BiLM.of(source, source.product_dtype if isinstance(source, BiLM) else "float32")
-    return source if isinstance(source, PackedBiLM) else PackedBiLM.of(source)
+    elif not (trainable or source.trainable_variables):
+        return source
+    else:
+        bilm = BiLM.from_weights(source.config, relative_names(source), product_dtype=source.product_dtype)
+    return bilm if trainable else frozen(bilm)
 
 
 def _published(name: str, options: pathlib.Path, weights: pathlib.Path, tokenizer: str = "whitespace") -> Published:

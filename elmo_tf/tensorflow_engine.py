@@ -10,9 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import extras, sources
-from elmo_tf.model import log_probs, operations
-from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.model.sampled_softmax import new_softmax
+from elmo_tf.model import fast, operations
 from elmo_tf.model.scalar_mix import ScalarMix, build_mix
 from elmo_tf.text import in_graph
 from elmo_tf.text.vocabulary import Softmax
@@ -74,12 +72,12 @@ class TensorFlowEngine:
         weights, bilm = self._source.softmax(), self._bilm
         if self._source.precision != "float32":
             bilm = self._source.with_precision("float32").network()
-        softmax, max_chars = new_softmax(weights.kernel, weights.bias), bilm.config.char_cnn.max_chars_per_token
+        softmax, max_chars = fast.new_softmax(weights.kernel, weights.bias), bilm.config.char_cnn.max_chars_per_token
 
         @tf.function(input_signature=[_STRINGS, _LENGTHS, tf.TensorSpec((None, None), tf.int32)], autograph=False)
         def of_tokens(tokens, lengths, token_ids):
             char_ids = in_graph.encode_tokens(tokens, lengths, max_chars)
-            return log_probs.token_log_probs(bilm, softmax, char_ids, token_ids)
+            return fast.token_log_probs(bilm, softmax, char_ids, token_ids)
 
         return weights, _prepared_once(of_tokens)
 
@@ -89,7 +87,7 @@ class TensorFlowEngine:
             return self._scoring_graph
 
 
-def _graph(bilm: PackedBiLM, mix: ScalarMix) -> _Embed:
+def _graph(bilm: fast.BiLM, mix: ScalarMix) -> _Embed:
     """Returns a graph of the network and the mix of its layers."""
     max_chars = bilm.config.char_cnn.max_chars_per_token
 

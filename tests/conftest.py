@@ -23,7 +23,7 @@ from tensorflow.python.eager import context
 
 from elmo_tf import engines
 from elmo_tf.model import operations
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.published import models
 from elmo_tf.training import loop
 from elmo_tf.training.step import StepResult, Trainer

@@ -40,8 +40,6 @@ _RECIPE = TrainConfig(
     batch_size=2, unroll_steps=5, num_sampled=4, checkpoint_steps=100, eval_tokens=0, log_steps=2, look_steps=0
 )
 MICRO_CONFIG = Config(MICRO, _RECIPE)
-# Numbers in a network for inference: the weights, and 17 rows of 16 zeros behind the gates of each of four LSTMs.
-MICRO_NUMBERS = MICRO.num_parameters() + 4 * 17 * 16
 
 
 def new_untrained(path: pathlib.Path, model: ModelConfig, words: vocabulary_lib.Vocabulary | None = None) -> Workdir:

@@ -8,7 +8,7 @@ import pytest
 
 from elmo_tf import config
 from elmo_tf.errors import InputError
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from tests.helpers import MICRO
 
 

@@ -73,7 +73,7 @@ def edges() -> list[tuple[str, str]]:
 
 
 def test_the_walk_sees_imports_of_both_forms_and_inside_functions():
-    assert ("elmo_tf.model.bilm", "elmo_tf.records.windows") in edges()
+    assert ("elmo_tf.model.bilm", "elmo_tf.text.char_ids") in edges()
     assert ("elmo_tf.beam.report", "elmo_tf") in edges()
     assert ("elmo_tf.cli.jobs", "elmo_tf.beam.preprocess") in edges()
 
@@ -129,10 +129,23 @@ def test_what_only_several_workers_need_is_imported_where_there_are_several():
     assert users == {"elmo_tf.cli.training", "elmo_tf.training.several"}  # the first inside a function
 
 
-def test_layers_never_import_config():
-    whole_networks = {"elmo_tf.model.bilm", "elmo_tf.model.encoder", "elmo_tf.model.packed_bilm"}
-    users = {module for module, imported in edges() if imported == "elmo_tf.config"}
-    assert {name for name in users if name.startswith(("elmo_tf.model", "elmo_tf.tasks.layers"))} == whole_networks
+NETWORK = """
+import sys, elmo_tf.model.bilm
+print([name for name in sys.modules if name.split(".")[0] == "elmo_tf"])
+"""
+
+
+def test_whoever_reads_the_network_need_not_read_records_files_or_published_models():
+    names = ast.literal_eval(run_python("-c", NETWORK).stdout)
+    assert len(names) <= 8
+    assert sum(len(MODULES[name].read_text().splitlines()) for name in names) <= 1400
+    assert {room(name) for name in names} == {
+        "elmo_tf",
+        "elmo_tf.config",
+        "elmo_tf.errors",
+        "elmo_tf.model",
+        "elmo_tf.text",
+    }
 
 
 LIGHT = (

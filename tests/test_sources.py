@@ -12,8 +12,7 @@ import pytest
 import elmo_tf
 from elmo_tf import cli, sources
 from elmo_tf.errors import InputError
-from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.packed_bilm import PackedBiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.published import models
 from elmo_tf.published import weights as published_weights
 from elmo_tf.savedmodel import checksums
@@ -45,7 +44,7 @@ def test_a_source_of_any_kind_says_what_its_model_computes(of_all_kinds, kind):
     source = sources.find(of_all_kinds[kind])
     elmo = elmo_tf.load(of_all_kinds[kind])
     network = elmo_tf.ELMo(of_all_kinds[kind]).bilm
-    assert isinstance(network, PackedBiLM) and network.config == source.config
+    assert isinstance(network, BiLM) and network.config == source.config
     every = network(batch_char_ids([[word.encode() for word in words] for words in SENTENCES]))[0].numpy()
     assert every.shape[1::2] == (source.num_layers, source.dim)
     encoded = zip(elmo.encode(SENTENCES, "all"), elmo.encode(SENTENCES, "average"), SENTENCES, strict=True)
@@ -100,7 +99,7 @@ def test_a_checksum_is_the_same_until_the_model_changes(of_all_kinds, tmp_path):
 
 
 def test_a_network_to_train_is_one_with_variables_to_train(of_all_kinds):
-    for source in (of_all_kinds["version"], of_all_kinds["workdir"], MICRO, BiLM(MICRO), PackedBiLM(MICRO)):
+    for source in (of_all_kinds["version"], of_all_kinds["workdir"], MICRO, BiLM(MICRO), BiLM(MICRO)):
         assert isinstance(sources.network(source, trainable=True), BiLM)
 
 

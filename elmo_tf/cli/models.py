@@ -155,7 +155,7 @@ def _check_import(arguments: argparse.Namespace) -> None:
 
 
 def _import_published(arguments: argparse.Namespace) -> None:
-    from elmo_tf.model.sampled_softmax import new_softmax
+    from elmo_tf.model.fast import new_softmax
     from elmo_tf.published import arrays, models
     from elmo_tf.published import weights as published_weights
     from elmo_tf.savedmodel import writing

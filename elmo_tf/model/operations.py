@@ -3,7 +3,6 @@
 import os
 import pathlib
 import re
-from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -56,13 +55,6 @@ def check_bfloat16() -> None:
     """Raises `InputError` if there is no GPU and the CPU has no instructions for bfloat16 products."""
     if not tf.config.get_visible_devices("GPU") and not cpu_has_bfloat16():
         raise InputError("precision", "float32 on this CPU, which has no bfloat16 products", "bfloat16")
-
-
-class Clips(NamedTuple):
-    """The limits of cell and projection; None: no clipping."""
-
-    cell: float | None
-    projection: float | None
 
 
 def next_cell(

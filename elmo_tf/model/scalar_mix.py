@@ -9,9 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
+from elmo_tf.model import bilm
 from elmo_tf.model.variables import float32_policy
-
-_EPSILON = 1e-6  # added to a variance, so that a constant vector, such as padding, becomes 0
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -71,10 +70,7 @@ class ScalarMix(keras.layers.Layer):
         self.gamma = self.add_weight(name="gamma", shape=(), initializer=gamma, trainable=self.fixed_gamma is None)
 
     def call(self, layers):
-        if self.layer_norm:
-            mean, variance = tf.nn.moments(layers, -1, keepdims=True)
-            layers = (layers - mean) * tf.math.rsqrt(variance + _EPSILON)
-        return self.gamma * tf.einsum("j,bjtd->btd", tf.nn.softmax(self.scalar_parameters), layers)
+        return bilm.scalar_mix(layers, self.scalar_parameters, self.gamma, self.layer_norm)
 
     def compute_output_shape(self, input_shape):
         return (input_shape[0], *input_shape[2:])

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.files.staging import new_folder
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.model.variables import relative_names
 from elmo_tf.published import arrays
 from elmo_tf.published.models import OPTIONS_FILE, SOFTMAX_FILE, VOCABULARY_FILE, WEIGHTS_FILE

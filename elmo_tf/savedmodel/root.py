@@ -5,9 +5,8 @@ import os
 
 import tensorflow as tf
 
-from elmo_tf.model import log_probs
-from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.model.sampled_softmax import SampledSoftmax
+from elmo_tf.model import fast
+from elmo_tf.model.bilm import SampledSoftmax
 from elmo_tf.model.scalar_mix import ScalarMix
 from elmo_tf.savedmodel import contract, graph_checks
 from elmo_tf.savedmodel.stored_weights import ATTRIBUTE, StoredWeights
@@ -18,7 +17,7 @@ Outputs = dict[str, tf.Tensor]
 
 
 def build_root(
-    bilm: PackedBiLM,
+    bilm: fast.BiLM,
     mix: ScalarMix,
     tokenizer: str,
     softmax: SampledSoftmax | None = None,
@@ -75,7 +74,7 @@ class _Functions:
     def __init__(
         self,
         weights: StoredWeights,
-        bilm: PackedBiLM,
+        bilm: fast.BiLM,
         mix: ScalarMix,
         tokenizer: str,
     ):
@@ -122,7 +121,7 @@ class _Functions:
         token_ids = tf.where(positions == lengths[:, None] + 1, vocabulary_lib.END_ID, token_ids)
         char_ids = in_graph.encode_tokens(tokens, lengths, self._max_chars)
         with self._weights.scope():
-            by_token = log_probs.token_log_probs(self._bilm, softmax, char_ids, token_ids)
+            by_token = fast.token_log_probs(self._bilm, softmax, char_ids, token_ids)
         total = tf.cast(tf.reduce_sum(tf.cast(by_token, tf.float64), (1, 2)), tf.float32)
         return {"log_probs": by_token, "total": total, "tokens": tokens}
 

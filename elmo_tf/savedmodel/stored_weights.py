@@ -11,16 +11,16 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, is_about_memory, reason
-from elmo_tf.model.kernels import lstmp_packed
-from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.model.sampled_softmax import SampledSoftmax
-from elmo_tf.model.variables import DIRECTIONS, relative_names
+from elmo_tf.model.bilm import SampledSoftmax
+from elmo_tf.model.fast import BiLM
+from elmo_tf.model.variables import relative_names
 from elmo_tf.savedmodel import contract
 from elmo_tf.text.vocabulary import Softmax, Vocabulary
 
 # Attributes of the object that is saved: the network's variables by name, and the mix's scalar parameters and gamma.
 ATTRIBUTE = "weights"
 _MIX = "trainable_variables"
+_OLD_LAYOUT = "forward_0/from_input"  # a variable of exports made before LSTMs had one layout of weights
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: the objects' names
 
 
@@ -31,7 +31,7 @@ class StoredWeights:
     the others are saved themselves.
     """
 
-    def __init__(self, bilm: PackedBiLM, softmax: SampledSoftmax | None = None):
+    def __init__(self, bilm: BiLM, softmax: SampledSoftmax | None = None):
         self._variables = relative_names(bilm)
         if softmax is not None:
             self._variables |= {f"softmax/{variable.name}": variable for variable in softmax.variables}
@@ -54,18 +54,7 @@ def read_weights(folder: pathlib.Path, config: config_lib.ModelConfig) -> dict[s
     Raises:
         InputError: if the weights are damaged, or not those of a network of these sizes.
     """
-    lstm = config.lstm
-    packed = lstmp_packed.shapes(lstm.units, lstm.projection_dim, "float32")
-    layers = [f"{direction}_{number}" for direction in DIRECTIONS for number in range(lstm.num_layers)]
-    shapes = {name: shape for name, shape in config.weight_shapes().items() if name.startswith("char_cnn/")}
-    shapes |= {f"{layer}/{name}": shape for layer in layers for name, shape in packed.items()}
-    weights = _read(folder, ATTRIBUTE, shapes)
-    for layer in layers:
-        kernels = lstmp_packed.Kernels(*(weights.pop(f"{layer}/{name}") for name in packed))
-        unpacked = map(np.asarray, lstmp_packed.unpacked(kernels, lstm.projection_dim))
-        # Not strict: without a projection, there is no projection kernel.
-        weights |= {f"{layer}/{name}": values for name, values in zip(lstmp_packed.STORED, unpacked, strict=False)}
-    return weights
+    return _read(folder, ATTRIBUTE, config.weight_shapes())
 
 
 def read_mix(folder: pathlib.Path, num_layers: int) -> tuple[np.ndarray, float]:
@@ -84,7 +73,7 @@ def read_softmax(folder: pathlib.Path, config: config_lib.ModelConfig, vocabular
 
 def _read(folder: pathlib.Path, attribute: str, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
     """Returns the variables of these names and shapes among those of an attribute of the object that was saved."""
-    values = {}
+    values, by_name = {}, {}
     try:
         reader = tf.train.load_checkpoint(str(folder / contract.VARIABLES_PREFIX))
         nodes = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(_OBJECT_GRAPH)).nodes
@@ -96,7 +85,10 @@ def _read(folder: pathlib.Path, attribute: str, shapes: Mapping[str, tuple[int, 
                 raise ValueError(f"{name} is {value.dtype} {value.shape}, not float32 {shape}")
             values[name] = value
     except KeyError as error:
-        raise InputError(str(folder), f"the SavedModel has no variable {error}") from None
+        problem = f"the SavedModel has no variable {error}"
+        if _OLD_LAYOUT in by_name:
+            problem = "exported by an earlier version of elmo_tf, whose LSTMs had another layout; export it again"
+        raise InputError(str(folder), problem) from None
     except (OSError, ValueError, DecodeError, tf.errors.OpError) as error:
         if is_about_memory(error):
             raise

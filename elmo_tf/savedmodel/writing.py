@@ -13,8 +13,7 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.packed_bilm import PackedBiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.model.scalar_mix import Mix, build_mix
 from elmo_tf.savedmodel import assets, checksums, contract, root, sample_calls, verification
 from elmo_tf.text import tokenizers
@@ -60,7 +59,7 @@ def export(
                 words = pathlib.Path(scratch, pathlib.PurePosixPath(contract.VOCABULARY_FILE).name)
                 words.write_bytes(vocabulary.to_bytes())
             softmax = bilm.softmax if vocabulary else None
-            built = root.build_root(PackedBiLM.of(bilm), scalar_mix, tokenizer, softmax, words)
+            built = root.build_root(bilm, scalar_mix, tokenizer, softmax, words)
             signatures = _save(built, version, assets.write(pathlib.Path(scratch), config, about))
         name, max_chars = os.path.basename(os.path.abspath(folder)), config.model.char_cnn.max_chars_per_token
         sample_calls.write_warmup(version, name, max_chars)

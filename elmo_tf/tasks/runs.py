@@ -21,7 +21,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, lock, staging
 from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.model.cached_layers import CachedLayers
-from elmo_tf.model.packed_bilm import PackedBiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.tasks import fitting, systems, trained
 from elmo_tf.tasks.batching import Predictor
 from elmo_tf.tasks.recipe import Recipe, chosen
@@ -116,9 +116,7 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> _Data:
 class _Runs:
     """The runs of several seeds, and the data, words and biLM that they share."""
 
-    def __init__(
-        self, system: System, data: _Data, table: WordTable, bilm: PackedBiLM | None, data_paths: dict[str, Any]
-    ):
+    def __init__(self, system: System, data: _Data, table: WordTable, bilm: BiLM | None, data_paths: dict[str, Any]):
         self._kind, self._reading, self._labels = type(system), system.reading, system.labels_of(data["train"])
         self._data, self._table, self._bilm, self._data_paths = data, table, bilm, data_paths
         # Checksums of the data itself, so that files may be moved.

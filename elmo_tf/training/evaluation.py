@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from elmo_tf.errors import explain_out_of_memory
 from elmo_tf.files.progress import ProgressLine, with_count
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.records import record_folder
 from elmo_tf.records.windows import Window, Windows, prefetch
 from elmo_tf.text.vocabulary import END_ID, UNKNOWN_ID

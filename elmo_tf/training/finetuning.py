@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, explain_out_of_memory
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.model.variables import relative_names
 from elmo_tf.published import models
 from elmo_tf.records import record_folder

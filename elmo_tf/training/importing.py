@@ -10,7 +10,7 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, unreadable
 from elmo_tf.files import staging
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.published import arrays
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import read_options

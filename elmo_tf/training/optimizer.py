@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.config import TrainConfig
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.model.kernels.fused import fused
 
 

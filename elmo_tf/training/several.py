@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from elmo_tf.config import Config
 from elmo_tf.errors import InputError
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training.checkpointing import Checkpointing
 from elmo_tf.training.evaluation import Evaluator

@@ -8,7 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.config import TrainConfig
-from elmo_tf.model.bilm import BiLM, States
+from elmo_tf.model.bilm import States
+from elmo_tf.model.fast import BiLM
 from elmo_tf.records.windows import Window
 from elmo_tf.text.vocabulary import BEGIN_ID
 from elmo_tf.training import devices

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.files import stores
-from elmo_tf.model.encoder import States
+from elmo_tf.model.bilm import States
 from elmo_tf.model.variables import DIRECTIONS, relative_names
 from elmo_tf.records.windows import Window
 from elmo_tf.text import char_ids as char_ids_lib

@@ -26,8 +26,8 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
-from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.encoder import States
+from elmo_tf.model.bilm import States
+from elmo_tf.model.fast import BiLM
 from elmo_tf.model.variables import DIRECTIONS, relative_names
 from elmo_tf.records.windows import Position
 

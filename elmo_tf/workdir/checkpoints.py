@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 
 from elmo_tf.errors import InputError, explain_out_of_memory
 from elmo_tf.files import staging
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.workdir import checkpoint_files, metrics_file
 from elmo_tf.workdir.checkpoint_files import DamagedError, Progress, Slots, Snapshot
 from elmo_tf.workdir.folder import Workdir

@@ -27,7 +27,7 @@ from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.workdir import metrics_file
 
 if TYPE_CHECKING:  # the class imports what reads records, which opening a model does not need
-    from elmo_tf.model.bilm import BiLM
+    from elmo_tf.model.fast import BiLM
     from elmo_tf.records.record_folder import Records
 
 CONFIG_FILE = "config.json"
@@ -62,7 +62,7 @@ class Workdir:
         Raises:
             InputError: if the weights are larger than this machine's memory.
         """
-        from elmo_tf.model.bilm import BiLM  # noqa: PLC0415 - it imports TensorFlow
+        from elmo_tf.model.fast import BiLM  # noqa: PLC0415 - it imports TensorFlow
 
         vocab_size = len(self.vocabulary) if self.vocabulary and with_softmax else None
         check_memory(self.config, vocab_size, str(self.path / CONFIG_FILE))

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 import pytest
 
+from elmo_tf import errors
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
@@ -69,7 +70,7 @@ def test_what_does_not_fit_is_named(tmp_path, content, message):
 
 def test_a_wrong_word_is_refused_with_those_to_choose_from_and_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(InputError, match=r'^key: expected one of a, b, found "c"$'):
-        json_file.convert("c", Literal["a", "b"], "key")
+        errors.convert("c", Literal["a", "b"], "key")
     for path, problem in ((tmp_path / "none", "no such file"), (tmp_path, r"cannot be read \(Is a directory\)")):
         with pytest.raises(InputError, match=rf"^{path}: {problem}$"):
             json_file.read(path, Info)

@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from tests import checks
-from tests.helpers import MICRO, MICRO_NUMBERS, batch_char_ids, slow, two_cpus
+from tests.helpers import MICRO, batch_char_ids, slow, two_cpus
 from tests.keras_layer.sentences import LABELS, MASK, ONE_LAYER, SENTENCES, TOKENS
 
 
@@ -158,4 +158,6 @@ def test_a_network_in_memory_is_a_source_and_one_of_sizes_alone_is_random():
 
 def test_a_frozen_layer_has_one_copy_of_the_weights_and_no_softmax(workdir):
     assert workdir.config.model == MICRO
-    assert sum(np.prod(variable.shape) for variable in elmo_tf.ELMo(workdir.path).bilm.weights) == MICRO_NUMBERS
+    assert (
+        sum(np.prod(variable.shape) for variable in elmo_tf.ELMo(workdir.path).bilm.weights) == MICRO.num_parameters()
+    )

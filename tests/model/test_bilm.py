@@ -1,4 +1,4 @@
-"""BiLM: layers and losses against the float64 reference, and what must not matter to a sentence."""
+"""The network, plain and fast: layers and losses against the float64 reference, and what must not matter."""
 
 import dataclasses
 
@@ -7,9 +7,10 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
-from elmo_tf.model import bilm as bilm_lib
-from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.variables import relative_names
+from elmo_tf.model.bilm import PlainBiLM
+from elmo_tf.model.fast import BiLM
+from elmo_tf.model.kernels import lstmp_training, softmax
+from elmo_tf.model.variables import DIRECTIONS, relative_names
 from elmo_tf.records.windows import Windows
 from tests import checks, float64, helpers
 from tests.helpers import MICRO, batch_char_ids, char_ids_of
@@ -32,8 +33,11 @@ ANOTHER = ModelConfig(
 CLIPPED = dataclasses.replace(MICRO, lstm=dataclasses.replace(MICRO.lstm, cell_clip=0.3, proj_clip=0.2))
 
 
-def _bilm(config=MICRO, vocab_size=None):
-    return checks.randomize(BiLM(config, vocab_size), scale=0.4)
+both = pytest.mark.parametrize("network", [PlainBiLM, BiLM])
+
+
+def _bilm(config=MICRO, vocab_size=None, network=BiLM):
+    return checks.randomize(network(config, vocab_size), scale=0.4)
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +46,9 @@ def records(tmp_path_factory):
 
 
 @pytest.mark.parametrize("config", [MICRO, CLIPPED, ANOTHER], ids=["micro", "clipped", "another"])
-def test_layers_equal_the_reference(config):
-    bilm = _bilm(config)
+@both
+def test_layers_equal_the_reference(config, network):
+    bilm = _bilm(config, network=network)
     weights = float64.weights_of(bilm)
     layers, mask = bilm(batch_char_ids(NASTY))
     assert layers.shape == (8, config.lstm.num_layers + 1, 9, 2 * config.lstm.projection_dim)
@@ -56,8 +61,9 @@ def test_layers_equal_the_reference(config):
 
 
 @pytest.mark.parametrize("shape", [(2, 0), (0, 3), (0, 0)])
-def test_batches_without_a_word_are_fine(shape):
-    layers, mask = _bilm()(np.zeros((*shape, 50), np.int32))
+@both
+def test_batches_without_a_word_are_fine(shape, network):
+    layers, mask = _bilm(network=network)(np.zeros((*shape, 50), np.int32))
     assert layers.shape == (shape[0], 3, shape[1], 16)
     assert mask.shape == shape
 
@@ -78,15 +84,16 @@ def _cut(records, batch_size, unroll_steps):
 
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("config", [MICRO, ANOTHER], ids=["micro", "another"])
-def test_losses_equal_the_reference_on_whole_streams(records, config, training):
-    bilm = _bilm(config, len(records.vocabulary))
+@both
+def test_losses_equal_the_reference_on_whole_streams(records, config, training, network):
+    bilm = _bilm(config, len(records.vocabulary), network)
     weights = float64.weights_of(bilm)
     windows = _cut(records, 2, 5)
     assert len(windows) >= 3
     assert not windows[-1].mask.all()
     losses, _ = _losses(bilm, windows, training=training)
     mask = np.concatenate([window.mask for window in windows], 1)
-    for number, direction in enumerate(bilm_lib.DIRECTIONS):
+    for number, direction in enumerate(DIRECTIONS):
         ids = np.concatenate([char_ids_of(window, direction) for window in windows], 1)
         targets = np.concatenate([getattr(window, f"{direction}_targets") for window in windows], 1)
         for row in range(2):
@@ -105,7 +112,8 @@ def test_the_seed_decides_dropout_and_negatives(records, keywords):
     assert not np.allclose(first[1], other[1])
 
 
-def test_every_dropout_and_draw_has_a_seed_of_its_own(records, monkeypatch):
+@both
+def test_every_dropout_and_draw_has_a_seed_of_its_own(records, network, monkeypatch):
     rates, keys = [], []
 
     def dropout(inputs, rate, seed):
@@ -114,17 +122,37 @@ def test_every_dropout_and_draw_has_a_seed_of_its_own(records, monkeypatch):
         return inputs
 
     monkeypatch.setattr(tf.nn.experimental, "stateless_dropout", dropout)
-    bilm = _bilm(vocab_size=len(records.vocabulary))
-    draw = bilm.softmax.call
+    bilm = _bilm(vocab_size=len(records.vocabulary), network=network)
+    losses = bilm.token_losses
 
-    def spy(inputs, targets, num_sampled=0, seed=None, training=False):
+    def spy(inputs, targets, num_sampled, seed, training):
         keys.append(tuple(seed.numpy()))
-        return draw(inputs, targets, num_sampled, seed, training)
+        return losses(inputs, targets, num_sampled, seed, training)
 
-    monkeypatch.setattr(bilm.softmax, "call", spy)
+    monkeypatch.setattr(bilm, "token_losses", spy)
     _losses(bilm, _cut(records, 2, 5)[:1], dropout_rate=0.25, num_sampled=3, seed=tf.constant((1, 2)))
     assert rates == [0.25] * 6  # per direction: two LSTM layers and the softmax
     assert len(set(keys)) == len(keys) == 8
+
+
+@pytest.mark.parametrize("config", [MICRO, CLIPPED, ANOTHER], ids=["micro", "clipped", "another"])
+@pytest.mark.parametrize("num_sampled", [0, 3])
+def test_a_training_window_has_the_losses_states_and_gradients_of_the_plain_network(records, config, num_sampled):
+    fast, plain = (_bilm(config, len(records.vocabulary), network) for network in (BiLM, PlainBiLM))
+    (window, *_), results = _cut(records, 2, 5), []
+    keywords = {"dropout_rate": 0.3, "num_sampled": num_sampled, "seed": tf.constant((1, 2)), "training": True}
+    for bilm in (fast, plain):
+
+        def loss(bilm=bilm):
+            losses, _ = bilm.language_model_losses(window, bilm.zero_states(2), **keywords)
+            return tf.reduce_sum(losses[0]) + 2.0 * tf.reduce_sum(losses[1])
+
+        losses, states = bilm.language_model_losses(window, bilm.zero_states(2), **keywords)
+        results.append(([*losses, *tf.nest.flatten(states)], checks.gradients(bilm, loss)))
+    (values, gradients), (plain_values, plain_gradients) = results
+    checks.assert_all_close(values, plain_values, **checks.TOLERANCE)
+    for gradient, other in zip(gradients, plain_gradients, strict=True):
+        np.testing.assert_allclose(gradient, other, **checks.gradient_tolerance(other))
 
 
 def test_dropout_keeps_the_expectation_and_hits_what_a_skip_connection_adds(records):
@@ -140,11 +168,23 @@ def test_dropout_keeps_the_expectation_and_hits_what_a_skip_connection_adds(reco
     np.testing.assert_allclose(ratios[~dropped], 1 / 0.75, **checks.FEW)
 
 
-def test_every_layer_with_products_multiplies_in_the_dtype_asked_for():
-    bilm = BiLM(MICRO, 11, "bfloat16")
-    layers = [layer for layer in bilm._flatten_layers() if hasattr(layer, "product_dtype")]
-    assert len(layers) == 1 + 1 + 2 + 4 + 1  # itself, character encoder, highways, LSTMs, softmax
-    assert {layer.product_dtype for layer in layers} == {"bfloat16"}
+@pytest.mark.parametrize("training", [False, True])
+def test_every_part_multiplies_in_the_dtype_asked_for(records, training, monkeypatch):
+    dtypes, matmul = [], tf.matmul
+    bilm = BiLM(MICRO, len(records.vocabulary), "bfloat16")
+
+    def product(left, right, **transposes):
+        dtypes.append(left.dtype.name)
+        return tf.cast(matmul(tf.cast(left, tf.float32), tf.cast(right, tf.float32), **transposes), left.dtype)
+
+    monkeypatch.setattr(tf, "matmul", product)
+    keywords = {"num_sampled": 3, "seed": tf.constant((1, 2)), "training": training}
+    for kernel in (lstmp_training._differentiable, softmax.sampled_losses):
+        monkeypatch.setattr(
+            f"{kernel.python_function.__module__}.{kernel.python_function.__name__}", kernel.python_function
+        )
+    bilm.language_model_losses(_cut(records, 2, 5)[0], bilm.zero_states(2), **keywords)
+    assert set(dtypes) == {"bfloat16"}
 
 
 PLAIN = ModelConfig(CharCNNConfig(4, ((1, 4), (2, 4)), num_highway=0), LSTMConfig(8, 8, num_layers=1))

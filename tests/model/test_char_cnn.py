@@ -1,24 +1,34 @@
-"""CharCNN with its highway layers: contract, values, and that encoding less than everything changes nothing."""
+"""CharCNN with its highway layers, plain and fast: values, gradients, and what need not be computed."""
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from elmo_tf.config import CharCNNConfig
-from elmo_tf.model.char_cnn import CharCNN
-from elmo_tf.model.kernels.maxima import maximum_over_windows
-from elmo_tf.reference import HIGHWAY
+from elmo_tf.model.bilm import CharCNN
+from elmo_tf.model.kernels import char_cnn
 from elmo_tf.text import char_ids as char_ids_lib
 from tests import checks, float64
 
 FILTERS = ((1, 4), (2, 6), (3, 8))
+HIGHWAY = ("gate_kernel", "gate_bias", "transform_kernel", "transform_bias")
 TOKENS = [b"the", b"", b"a", b"x" * 60, b"<S>", "naïve".encode(), b"the", b"12345678", b"123456789", b"y" * 46]
 
 
-def _layer(num_highway=2, activation="relu", output_dim=5, filters=FILTERS, product_dtype="float32"):
-    layer = CharCNN(4, filters, num_highway, activation, output_dim, product_dtype)
-    layer.build((None, 50))
+def plain(layer, ids):
+    return layer(ids)
+
+
+def fast(layer, ids, dtype="float32"):
+    return char_cnn.token_vectors(layer, ids, None, dtype)
+
+
+both = pytest.mark.parametrize("encode", [plain, fast])
+
+
+def new_layer(num_highway=2, activation="relu", output_dim=5, filters=FILTERS, max_chars=50):
+    layer = CharCNN(CharCNNConfig(4, filters, num_highway, activation, max_chars), output_dim)
+    layer.build((None, max_chars))
     return checks.randomize(layer)
 
 
@@ -35,78 +45,98 @@ def _reference(layer, ids):
 
 def _vectors(layer, weights, ids):
     """The vectors of tokens in float64, given the layer's weights by name."""
-    config = CharCNNConfig(4, layer.filters, layer.num_highway, layer.activation)
-    return float64.char_cnn({f"char_cnn/{name}": array for name, array in weights.items()}, config, ids)
+    return float64.char_cnn({f"char_cnn/{name}": array for name, array in weights.items()}, layer.config, ids)
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 @pytest.mark.parametrize("output_dim", [5, 18])
 @pytest.mark.parametrize("num_highway", [0, 2])
-def test_values_equal_the_reference(num_highway, output_dim, activation):
-    layer = _layer(num_highway, activation, output_dim)
+@both
+def test_values_equal_the_reference(num_highway, output_dim, activation, encode):
+    layer = new_layer(num_highway, activation, output_dim)
     ids = np.array([float64.encode(token) for token in TOKENS], np.int32)
-    outputs = layer(ids)
+    outputs = encode(layer, ids)
     assert outputs.shape == (len(TOKENS), output_dim)
     assert outputs.dtype == tf.float32
     assert (layer.projection is None) == (output_dim == 18)
     np.testing.assert_allclose(outputs, _reference(layer, ids), **checks.TOLERANCE)
 
 
-def test_values_equal_the_reference_with_tokens_of_every_length():
-    layer = _layer(filters=(*FILTERS, (7, 3)))
+@both
+def test_values_equal_the_reference_with_tokens_of_every_length(encode):
+    layer = new_layer(filters=(*FILTERS, (7, 3)))
     ids = char_ids_lib.encode_tokens([b"q" * length for length in range(50)])
     expected = _reference(layer, ids)
-    np.testing.assert_allclose(layer(ids), expected, **checks.TOLERANCE)
+    np.testing.assert_allclose(encode(layer, ids), expected, **checks.TOLERANCE)
     few = char_ids_lib.encode_tokens([b"", b"a", b"abcdef"], 8)
-    np.testing.assert_allclose(layer(few), _reference(layer, few), **checks.TOLERANCE)
+    np.testing.assert_allclose(encode(layer, few), _reference(layer, few), **checks.TOLERANCE)
     for length in (0, 6, 7, 10, 11, 46, 49):  # alone, at the ends of the groups and of the ids
-        np.testing.assert_allclose(layer(ids[length][None]), expected[length][None], **checks.TOLERANCE)
+        np.testing.assert_allclose(encode(layer, ids[length][None]), expected[length][None], **checks.TOLERANCE)
 
 
-def test_leading_dimensions_are_kept():
-    layer = _layer()
+@pytest.mark.parametrize("seed", range(6))
+def test_random_tokens_and_sizes_have_the_values_and_gradients_of_the_plain_layer(seed):
+    random = np.random.default_rng(seed)
+    filters = tuple((int(width), int(count)) for width, count in random.integers(1, 6, (random.integers(1, 4), 2)))
+    output_dim, max_chars = int(random.integers(1, 9)), int(random.integers(6, 30))
+    activation = ("relu", "tanh")[seed % 2]
+    layer = new_layer(int(random.integers(0, 3)), activation, output_dim, filters, max_chars)
+    tokens = [bytes(random.integers(97, 100, random.integers(0, 40))) for _ in range(random.integers(1, 30))]
+    ids = char_ids_lib.encode_tokens(tokens * 2, max_chars)
+    upstream = random.normal(size=(len(ids), output_dim)).astype(np.float32)
+    outputs, expected = fast(layer, ids), layer(ids)
+    np.testing.assert_allclose(outputs, expected, **checks.TOLERANCE)
+    pair = (
+        checks.gradients(layer, lambda encode=encode: tf.reduce_sum(encode(layer, ids) * upstream))
+        for encode in (fast, plain)
+    )
+    for gradient, other in zip(*pair, strict=True):
+        np.testing.assert_allclose(gradient, other, **checks.gradient_tolerance(other))
+
+
+@both
+def test_leading_dimensions_are_kept(encode):
+    layer = new_layer()
     ids = char_ids_lib.encode_tokens(TOKENS[:6])
-    np.testing.assert_array_equal(layer(ids.reshape(2, 3, 50)), tf.reshape(layer(ids), (2, 3, 5)))
-    assert layer.compute_output_shape((2, 3, 50)) == (2, 3, 5)
-    assert layer(np.zeros((2, 0, 50), np.int32)).shape == (2, 0, 5)
+    np.testing.assert_array_equal(encode(layer, ids.reshape(2, 3, 50)), tf.reshape(encode(layer, ids), (2, 3, 5)))
+    assert encode(layer, np.zeros((2, 0, 50), np.int32)).shape == (2, 0, 5)
 
 
-def test_pad_characters_take_part_and_the_padding_id_is_a_constant_zero():
-    layer = _layer(num_highway=0, output_dim=18)
-    nothing = layer(np.zeros((1, 50), np.int32))
+@both
+def test_pad_characters_take_part_and_the_padding_id_is_a_constant_zero(encode):
+    layer = new_layer(num_highway=0, output_dim=18)
+    nothing = encode(layer, np.zeros((1, 50), np.int32))
     biases = tf.nn.relu(tf.concat([bias.value for bias in layer.biases], 0))[None]
     np.testing.assert_array_equal(nothing, biases)
     token = char_ids_lib.encode_tokens([b"a"])
-    before = layer(token)
+    before = encode(layer, token)
     layer.embedding.assign(tf.tensor_scatter_nd_add(layer.embedding, [[char_ids_lib.PAD - 1]], [[9.0, 9, 9, 9]]))
-    assert not np.allclose(before, layer(token))
-    np.testing.assert_array_equal(nothing, layer(np.zeros((1, 50), np.int32)))
+    assert not np.allclose(before, encode(layer, token))
+    np.testing.assert_array_equal(nothing, encode(layer, np.zeros((1, 50), np.int32)))
 
 
 def test_each_distinct_token_is_encoded_once(monkeypatch):
-    layer = _layer(num_highway=1)
-    encoded = []
-    monkeypatch.setattr(layer.highways[0], "call", lambda maxima: encoded.append(len(maxima)) or maxima)
-    layer(char_ids_lib.encode_tokens(TOKENS * 3).reshape(3, -1, 50))
+    layer, encoded, highway = new_layer(num_highway=1), [], char_cnn._highway
+    monkeypatch.setattr(char_cnn, "_highway", lambda part, x, dtype: encoded.append(len(x)) or highway(part, x, dtype))
+    fast(layer, char_ids_lib.encode_tokens(TOKENS * 3).reshape(3, -1, 50))
     assert encoded == [len(set(TOKENS))]
 
 
 def test_a_table_of_distinct_tokens_gives_the_same_bits_as_the_tokens():
-    layer = _layer()
-    tokens = np.array([0, 1, 2, 1, 0, 3, 1, 4])
+    layer = new_layer()
+    words = np.array([0, 1, 2, 1, 0, 3, 1, 4], np.int32).reshape(2, 4)
     table = char_ids_lib.encode_tokens([b"the", b"bank", b"x" * 30, b"a", b"of", b"not used"])
-    outputs = layer(table, tokens.reshape(2, 4).astype(np.int32))
+    outputs = char_cnn.token_vectors(layer, table, words, "float32")
     assert outputs.shape == (2, 4, 5)
-    np.testing.assert_array_equal(outputs, layer(table[tokens].reshape(2, 4, 50)))
-    inputs = keras.Input((50,), dtype="int32"), keras.Input((4,), dtype="int32")
-    assert layer(*inputs).shape == (None, 4, 5)
+    np.testing.assert_array_equal(outputs, fast(layer, table[words]))
 
 
-def test_gradients_equal_differences_in_float64():
-    layer = _layer(num_highway=1)
+@both
+def test_gradients_equal_differences_in_float64(encode):
+    layer = new_layer(num_highway=1)
     ids = char_ids_lib.encode_tokens([b"abca", b"<S>", b"0123456789ab", b"abca"])
     upstream = np.random.default_rng(0).normal(size=(4, 5))
-    gradients = checks.gradients(layer, lambda: tf.reduce_sum(layer(ids) * upstream.astype(np.float32)))
+    gradients = checks.gradients(layer, lambda: tf.reduce_sum(encode(layer, ids) * upstream.astype(np.float32)))
 
     def loss(embedding, *rest):
         names = [f"{name}_{n}" for n in range(3) for name in ("kernel", "bias")]
@@ -123,7 +153,7 @@ def test_equal_maxima_share_the_gradient_as_with_tensorflows_own():
     products = tf.constant(random.integers(0, 3, (4, 5, 6)), tf.float32)  # so there are ties
     upstream = random.normal(size=(4, 6)).astype(np.float32)
     results = []
-    for maximum in (maximum_over_windows, lambda values: tf.reduce_max(values, 1)):
+    for maximum in (char_cnn.maximum_over_windows, lambda values: tf.reduce_max(values, 1)):
         with tf.GradientTape() as tape:
             tape.watch(products)
             maxima = maximum(products)
@@ -133,19 +163,21 @@ def test_equal_maxima_share_the_gradient_as_with_tensorflows_own():
 
 @checks.bfloat16_products
 def test_bfloat16_products_stay_near_and_leave_float32_results():
-    exact, close = _layer(), _layer(product_dtype="bfloat16")
-    ids = char_ids_lib.encode_tokens([*TOKENS, b"q" * 48])
-    assert close(ids).dtype == tf.float32
-    difference = np.abs(close(ids) - exact(ids))
-    assert 0 < difference.max() < checks.BFLOAT16 * np.abs(exact(ids)).max()
-    gradients = [checks.gradients(layer, lambda: tf.reduce_sum(layer(ids))) for layer in (exact, close)]  # noqa: B023
+    layer, ids = new_layer(), char_ids_lib.encode_tokens([*TOKENS, b"q" * 48])
+    exact, close = layer(ids), fast(layer, ids, "bfloat16")
+    assert close.dtype == tf.float32
+    assert 0 < np.abs(close - exact).max() < checks.BFLOAT16 * np.abs(exact).max()
+    gradients = [
+        checks.gradients(layer, lambda dtype=dtype: tf.reduce_sum(fast(layer, ids, dtype)))
+        for dtype in ("float32", "bfloat16")
+    ]
     for gradient, rounded in zip(*gradients, strict=True):
         assert rounded.dtype == np.float32
         assert np.linalg.norm(gradient - rounded) < 2 * checks.BFLOAT16 * np.linalg.norm(gradient)
 
 
 def test_initial_values_are_those_of_the_released_model():
-    layer = CharCNN(16, ((1, 32), (7, 64)), 1, "relu", 8)
+    layer = CharCNN(CharCNNConfig(16, ((1, 32), (7, 64)), 1), 8)
     layer.build((None, 50))
     np.testing.assert_array_equal(layer.highways[0].gate_bias, np.full(96, -2.0))
     assert layer.embedding.shape == (261, 16)

@@ -15,11 +15,8 @@ import elmo_tf
 import elmo_tf.keras_layer
 import elmo_tf.model
 import elmo_tf.tasks.layers
-from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.char_cnn import CharCNN, Highway
-from elmo_tf.model.lstmp import LSTMP
-from elmo_tf.model.packed_bilm import PackedBiLM
-from elmo_tf.model.sampled_softmax import SampledSoftmax
+from elmo_tf.model.bilm import PlainBiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.model.scalar_mix import ScalarMix
 from elmo_tf.model.sequence_pooling import SequencePooling
 from elmo_tf.model.token_inputs import TokenMask
@@ -37,11 +34,9 @@ WITHOUT = {
     AntecedentScores: lambda: AntecedentScores(3),
     BiAttention: BiAttention,
     BiLM: lambda: BiLM(MICRO),
-    CharCNN: lambda: CharCNN(4, ((1, 4), (2, 6)), 1, "relu", output_dim=8),
     elmo_tf.ELMo: lambda: elmo_tf.ELMo(MICRO),
     MentionSpans: lambda: MentionSpans(3, 0.4),
-    PackedBiLM: lambda: PackedBiLM(MICRO),
-    SampledSoftmax: lambda: SampledSoftmax(7),
+    PlainBiLM: lambda: PlainBiLM(MICRO, 7),
     SelfAttention: SelfAttention,
     Spelling: lambda: Spelling(4),
     TokenMask: TokenMask,
@@ -51,9 +46,7 @@ WITHOUT = {
 WITH = {
     CoupledLSTM: (lambda: CoupledLSTM(3, 0.1), (2, 2, 4)),
     CRF: (lambda: CRF(3), (2, 2, 3)),
-    Highway: (Highway, (2, 5)),
     HighwayLSTM: (lambda: HighwayLSTM(3, 0.1), (2, 2, 4)),
-    LSTMP: (lambda: LSTMP(6, 4), (2, 2, 3), (2, 6), (2, 4)),
     ScalarMix: (lambda: ScalarMix(3), (2, 3, 2, 4)),
     SequencePooling: (SequencePooling, (2, 3, 4)),
 }
@@ -97,9 +90,7 @@ def test_xla_compiles_every_other_layer_and_its_gradient(kind):
 SHAPES = {
     "AntecedentScores": {"vectors": (None, 4)},
     "BiAttention": [(2, 3, 4)] * 2,
-    "CharCNN": (None, 50),
     "MentionSpans": {"hidden": (None, None, 6), "vectors": (None, None, 4)},
-    "SampledSoftmax": (None, 8),
     "SelfAttention": (2, 3, 4),
 }
 
@@ -161,10 +152,7 @@ def test_a_saved_model_with_a_public_layer_is_the_same_when_loaded(tmp_path):
     "layer",
     [
         BiLM(MICRO, 11, "bfloat16", name="elmo"),
-        CharCNN(4, ((1, 4), (2, 6)), 2, "tanh", 5, "bfloat16", name="tokens"),
-        Highway("bfloat16", name="first"),
-        LSTMP(8, 4, None, 2.0, "bfloat16", name="first"),
-        SampledSoftmax(7, "bfloat16", name="softmax"),
+        PlainBiLM(MICRO, 11, name="elmo"),
         ScalarMix(3, [1.0, 2.0, 3.0], 0.5, True, 2.0, name="mix"),
     ],
     ids=lambda layer: type(layer).__name__,

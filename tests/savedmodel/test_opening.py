@@ -9,8 +9,8 @@ import tensorflow as tf
 import elmo_tf
 from elmo_tf import sources
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import assets, checksums, contract, verification
-from tests.helpers import MICRO_CONFIG, flip
+from elmo_tf.savedmodel import assets, checksums, contract, stored_weights, verification
+from tests.helpers import MICRO, MICRO_CONFIG, flip
 
 FILES = [
     "assets/config.json",
@@ -114,3 +114,12 @@ def test_training_settings_of_a_later_version_are_no_obstacle(copy, train):
     (copy / "assets" / "config.json").write_text(json.dumps(config | {"train": json.loads(train)}))
     checksums.write(copy)
     assert assets.read_config(copy) == MICRO_CONFIG.model
+
+
+def test_an_export_whose_lstms_have_another_layout_is_to_be_exported_again(tmp_path):
+    old = tf.train.Checkpoint(weights=tf.train.Checkpoint(**{"forward_0/from_input": tf.Variable(1.0)}))
+    old.write(str(tmp_path / contract.VARIABLES_PREFIX))
+    with pytest.raises(
+        InputError, match=rf"^{tmp_path}: exported by an earlier version of elmo_tf, .*; export it again$"
+    ):
+        stored_weights.read_weights(tmp_path, MICRO)

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from elmo_tf.reference import scalar_mix
 from tests import checks, float64
-from tests.helpers import MICRO, MICRO_NUMBERS, batch_char_ids, slow
+from tests.helpers import MICRO, batch_char_ids, slow
 from tests.savedmodel.calls import (
     LENGTHS,
     LONGEST,
@@ -129,7 +129,7 @@ def test_the_mix_alone_is_trainable_and_a_step_changes_elmo_accordingly(savedmod
     np.testing.assert_allclose(gamma, savedmodel.gamma, **checks.FEW)
     assert list(model.regularization_losses) == []
     others = [variable for variable in model.variables if variable.shape not in ((3,), ())]
-    assert sum(variable.shape.num_elements() for variable in others) == MICRO_NUMBERS
+    assert sum(variable.shape.num_elements() for variable in others) == MICRO.num_parameters()
     before = embed(model, TEXT)
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(others)
@@ -169,4 +169,4 @@ def test_each_signature_is_a_layer_of_a_functional_keras_model(savedmodel, loade
     if endpoint != "char_ids":
         assert outputs["tokens"].tolist() == PADDED
     assert [tuple(variable.shape) for variable in layer.trainable_variables] == [(3,), ()]
-    assert sum(int(np.prod(variable.shape)) for variable in layer.non_trainable_variables) == MICRO_NUMBERS
+    assert sum(int(np.prod(variable.shape)) for variable in layer.non_trainable_variables) == MICRO.num_parameters()

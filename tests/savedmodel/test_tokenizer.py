@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.model.scalar_mix import build_mix
 from elmo_tf.savedmodel import root, verification
 from tests import checks

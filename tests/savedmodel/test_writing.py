@@ -12,7 +12,7 @@ import tensorflow as tf
 from elmo_tf import __version__
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.savedmodel import verification, writing
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, ONE_LAYER, batch_char_ids

@@ -10,7 +10,7 @@ import tensorflow as tf
 from elmo_tf import api
 from elmo_tf.errors import InputError
 from elmo_tf.files import progress
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.records.windows import Windows
 from elmo_tf.training import devices, loop

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from elmo_tf import sources
 from elmo_tf.errors import InputError
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.records import record_folder
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.training.finetuning import finetune

@@ -11,7 +11,7 @@ import pytest
 
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training import heldout, loop
 from elmo_tf.training.evaluation import Evaluator

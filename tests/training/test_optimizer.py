@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.config import TrainConfig
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.optimizer import Adagrad, Adam, Muon
 from tests import checks

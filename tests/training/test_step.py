@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.config import TrainConfig
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.records.windows import Windows
 from elmo_tf.training import step as step_lib
 from elmo_tf.training.step import Trainer, learning_rate

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.files import lock
-from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.training import loop, monitor
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.workdir import checkpoint_files, checkpoints

@@ -1,31 +1,21 @@
-"""The projected LSTM for training: `LSTMP` with a hand-written gradient.
+"""The projected LSTM for training, with a hand-written gradient: replaces calls of `bilm.LSTMP` on windows.
 
 Inside, arrays have features first and the batch last, so that the weights are the left factor of every product: a CPU
 repacks the right factor each time, which for the weights takes longer than the product itself. A step has one product
 for all gates. The kernels' gradients are one product over all steps; TensorFlow's would be a sum over steps.
 """
 
-from typing import Any
-
 import tensorflow as tf
 
+from elmo_tf.model.bilm import LSTMP, State
 from elmo_tf.model.kernels.fused import fused
-from elmo_tf.model.operations import FORGET_BIAS, Clips, clip, matmul, next_cell
+from elmo_tf.model.operations import FORGET_BIAS, clip, matmul, next_cell
 
 
-def run(clips: Clips, dtype: str, inputs: tf.Tensor, cell: tf.Tensor, recurrent: tf.Tensor, *weights: tf.Tensor) -> Any:
-    """Returns what a call of `LSTMP` does.
-
-    Args:
-        clips: of the LSTM.
-        dtype: of the matrix products.
-        inputs: float32 `(batch, time, input_dim)`.
-        cell: float32 `(batch, units)`.
-        recurrent: float32 `(batch, projection_dim)`.
-        weights: kernel, float32 `(input_dim + projection_dim, 4 * units)`; bias, float32 `(4 * units,)`; projection
-            kernel, float32 `(units, projection_dim)`, if there is a projection.
-    """
-    transposed = tf.transpose(inputs, (1, 2, 0)), tf.transpose(cell), tf.transpose(recurrent)
+def run(lstm: LSTMP, inputs: tf.Tensor, state: State, dtype: str) -> tuple[tf.Tensor, State]:
+    """Returns what `lstm(inputs, state)` does; `dtype` is that of the matrix products."""
+    clips, weights = (lstm.config.cell_clip, lstm.config.proj_clip), map(tf.convert_to_tensor, lstm.weights)
+    transposed = tf.transpose(inputs, (1, 2, 0)), *map(tf.transpose, state)
     outputs, cell, recurrent = _differentiable(clips, dtype, *transposed, *weights)
     return tf.transpose(outputs, (2, 0, 1)), (tf.transpose(cell), tf.transpose(recurrent))
 
@@ -40,7 +30,7 @@ def _differentiable(clips, dtype, *arguments):
 
 
 def _forward(clips, dtype, inputs, first_cell, first_recurrent, kernel, bias, projection_kernel=None):
-    num_steps = tf.shape(inputs)[0]
+    num_steps, (cell_clip, proj_clip) = tf.shape(inputs)[0], clips
     kernel = tf.cast(kernel, dtype)
     by_gate = tf.transpose(kernel)
     if projection_kernel is not None:
@@ -49,10 +39,10 @@ def _forward(clips, dtype, inputs, first_cell, first_recurrent, kernel, bias, pr
 
     def advance(time, cell, recurrent, gates, cells, outputs):
         gate_inputs = tf.cast(tf.concat([inputs[time], recurrent], 0), dtype)
-        functions, cell, hidden = _step(tf.matmul(by_gate, gate_inputs), bias, cell, clips.cell)
+        functions, cell, hidden = _step(tf.matmul(by_gate, gate_inputs), bias, cell, cell_clip)
         recurrent = hidden
         if projection_kernel is not None:
-            recurrent = clip(matmul(by_output, hidden, dtype), clips.projection)
+            recurrent = clip(matmul(by_output, hidden, dtype), proj_clip)
         written = gates.write(time, functions), cells.write(time + 1, cell), outputs.write(time, recurrent)
         return time + 1, cell, recurrent, *written
 
@@ -96,6 +86,7 @@ def _backward(clips, dtype, gates, cells, outputs, upstream, kernel, projection_
         gradient of the projection's output before the clip.
     """
     d_outputs, d_cell, d_recurrent = upstream
+    cell_clip, proj_clip = clips
     num_steps = tf.shape(outputs)[0]
     input_dim = kernel.shape[0] - outputs.shape[1]
 
@@ -103,12 +94,12 @@ def _backward(clips, dtype, gates, cells, outputs, upstream, kernel, projection_
         time -= 1
         d_hidden = d_products = d_outputs[time] + d_recurrent
         if projection_kernel is not None:
-            if clips.projection is not None:
-                d_products = _clip_gradient(outputs[time], clips.projection, d_products)
+            if proj_clip is not None:
+                d_products = _clip_gradient(outputs[time], proj_clip, d_products)
             d_products = tf.cast(d_products, dtype)
             d_hidden = tf.matmul(projection_kernel, d_products)
         arguments = gates.read(time), cells.read(time + 1), cells.read(time), d_hidden, d_cell
-        d_gates, d_cell, hidden = _step_gradient(*arguments, clips.cell, dtype)
+        d_gates, d_cell, hidden = _step_gradient(*arguments, cell_clip, dtype)
         d_gate_inputs = matmul(kernel, d_gates, dtype)
         values = (d_gate_inputs, d_gates, hidden, d_products)
         arrays = [array.write(time, value) for array, value in zip(arrays, values, strict=True)]

@@ -1,13 +1,13 @@
-"""Sentences through BiLM.embed: gradients, and what is not computed."""
-
-import functools
+"""Sentences through `BiLM.embed`: the plain network's values and gradients, and what is not computed."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.model.bilm import BiLM
-from elmo_tf.model.encoder import run_directions
+from elmo_tf.model.bilm import PlainBiLM
+from elmo_tf.model.fast import BiLM
+from elmo_tf.model.kernels import char_cnn
+from elmo_tf.model.variables import relative_names
 from tests import checks
 from tests.helpers import MICRO, batch_char_ids
 
@@ -27,8 +27,10 @@ def embed(bilm):
 
 
 def test_the_encoder_sees_real_tokens_only(bilm, monkeypatch):
-    seen, encode = [], bilm.char_cnn.call
-    monkeypatch.setattr(bilm.char_cnn, "call", lambda ids: seen.append(ids.shape[0]) or encode(ids))
+    seen, encode = [], char_cnn.token_vectors
+    monkeypatch.setattr(
+        char_cnn, "token_vectors", lambda layer, ids, *rest: seen.append(len(ids)) or encode(layer, ids, *rest)
+    )
     bilm(batch_char_ids(NASTY, 40))
     assert seen == [2 + sum(map(len, NASTY))]  # and the two boundaries
 
@@ -40,31 +42,18 @@ def test_no_shape_of_a_batch_makes_another_graph(embed):
     assert embed.experimental_get_tracing_count() == 1
 
 
-@pytest.mark.slow
-def test_gradients_are_those_of_the_sentences_one_by_one_in_training(bilm):
-    """Through the packed graph, and through the dense layers whose gradient is written by hand."""
-    sentences = [WORDS[:2], [], [WORDS[0]] * 3]
-    ids = batch_char_ids(sentences)
-    weights = np.random.default_rng(0).normal(size=(3, 3, 3, 16)).astype(np.float32)
-
-    @tf.function
-    def packed():
-        return tf.reduce_sum(bilm(ids)[0] * weights)
-
-    def one_by_one():
-        total = 0.0
-        for row, sentence in enumerate(sentences):
-            vectors = bilm.char_cnn(batch_char_ids([[b"<S>", *sentence, b"</S>"]]))
-            layers = [[functools.partial(layer, training=True) for layer in stack] for stack in bilm.lstms]
-            inputs = (vectors[:, :-1], vectors[:, :0:-1])
-            every, _ = run_directions(layers, inputs, bilm.zero_states(1), use_skip_connections=True)
-            for number, outputs in enumerate(every):
-                layers = [vectors[:, 1:-1], *(values[:, 1:][:, :: 1 if number == 0 else -1] for values in outputs)]
-                there = weights[row, :, : len(sentence), number * 8 : number * 8 + 8]
-                total += tf.reduce_sum(tf.concat(layers, 0) * there)
-        return total
-
-    for gradient, other in zip(*(checks.gradients(bilm, loss) for loss in (packed, one_by_one)), strict=True):
+@pytest.mark.parametrize("boundaries", [False, True])
+def test_values_and_gradients_are_those_of_the_plain_network(bilm, boundaries):
+    plain = PlainBiLM.from_weights(MICRO, relative_names(bilm))
+    ids = batch_char_ids([WORDS[:2], [], [WORDS[0]] * 3, WORDS[4:8]])
+    weights = np.random.default_rng(0).normal(size=(4, 3, 6 if boundaries else 4, 16)).astype(np.float32)
+    layers, gradients = [], []
+    for network in (bilm, plain):
+        layers.append(network(ids, boundaries=boundaries))
+        loss = lambda network=network: tf.reduce_sum(network(ids, boundaries=boundaries)[0] * weights)  # noqa: E731
+        gradients.append(checks.gradients(network, loss))
+    checks.assert_all_close(*layers, **checks.TOLERANCE)
+    for gradient, other in zip(*gradients, strict=True):
         np.testing.assert_allclose(gradient, other, **checks.gradient_tolerance(other))
 
 
