@@ -94,8 +94,7 @@ class BiLM(PlainBiLM):
         marks = boundary_ids(ids.shape[-1])[: 0 if boundaries else 2]
         encoded = char_cnn.token_vectors(self.char_cnn, tf.concat([marks, ids], 0), None, self.product_dtype)
         if not boundaries:
-            starts = tf.split(encoded[:2, None], 2)
-            _, states = self.run_directions(starts, states, lambda lstm, x, state: self.run_lstm(lstm, x, state, False))
+            _, states = self.run_directions(tf.split(encoded[:2], 2), states, _single_step)
 
         def run_packed(lstm, x, state):
             return lstmp_packed.run(lstm, x, state, packing, self.product_dtype)
@@ -109,6 +108,12 @@ class BiLM(PlainBiLM):
         dense = tf.scatter_nd(positions[:, None], tf.stack(layers, 1), dense_shape)
         dense = tf.reshape(dense, (batch_size, max_length, *dense_shape[1:]))
         return tf.transpose(dense, (0, 2, 1, 3)), tf.sequence_mask(lengths, max_length)
+
+
+def _single_step(lstm: LSTMP, x: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
+    """Returns the output and the state after a time step of `x`, `(batch, dim)`."""
+    cell, output = lstm.step(x, state)
+    return output, (cell, output)
 
 
 @float32_policy()
