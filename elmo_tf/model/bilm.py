@@ -288,20 +288,8 @@ class PlainBiLM(Tracked, keras.Model):
     """A forward and a backward language model over the same character-based token encoder and softmax.
 
     It is built when constructed and ignores Keras's global dtype policy. LSTM states are arguments and results; the
-    network stores none. `fast.BiLM` replaces `token_vectors`, `run_lstm`, `token_losses` and `embed`.
-
-    Args:
-        config: the network's sizes.
-        vocab_size: words of the softmax; None: no softmax, which embedding does not need.
-
-    Call arguments:
-        char_ids: int32 `(B, T, C)`, sentences without boundaries, padded with 0.
-        boundaries: whether to return `<S>` and `</S>`, which are always fed, as well: two more positions.
-
-    Returns:
-        layers: float32 `(B, num_layers + 1, T, 2 P)`, 0 at padding. Layer 0 is the token vector twice, the others are
-            each biLSTM layer's forward and backward output, from zero states.
-        mask: bool `(B, T)`, the real tokens. With `boundaries`, both have T + 2 positions.
+    network stores none. `fast.BiLM` has the same arguments and results, and says what they are; it replaces
+    `token_vectors`, `run_lstm`, `token_losses` and `embed`.
 
     Reference:
         Peters et al. 2018, section 3; bilm-tf, `bilm/model.py` and `bilm/training.py`.
@@ -392,7 +380,11 @@ class PlainBiLM(Tracked, keras.Model):
         return self.embed(char_ids, boundaries)
 
     def embed(self, char_ids: tf.Tensor, boundaries: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
-        """Does what a call does, without Keras's part of it. Every sentence starts from the zero state."""
+        """Returns all layers h_kj `(B, L + 1, T, 2 P)` of sentences `(B, T, C)`, and which tokens are real `(B, T)`.
+
+        A call returns the same. Every sentence starts from the zero state. Layers are 0 at padding. With `boundaries`,
+        `<S>` and `</S>`, which are always fed, are returned as well: T + 2 positions.
+        """
         batch_size, max_length, _ = tf.unstack(tf.shape(char_ids))
         lengths = num_tokens(char_ids)  # (B,)
         x = self.char_cnn(with_boundaries(char_ids))  # (B, T + 2, P): <S>, t_1 .. t_N, </S>, padding
