@@ -4,6 +4,7 @@ import codecs
 import contextlib
 import difflib
 import json
+import os
 import re
 import typing
 from collections.abc import Iterable, Iterator
@@ -116,6 +117,20 @@ def explain_out_of_memory(parameters: str = "memory", remedy: str = "") -> Itera
             raise
         problem = f"too little memory{remedy and f'; {remedy}'} ({_allocation_line(error)})"
         raise InputError(parameters, problem) from error
+
+
+@contextlib.contextmanager
+def damage_reported(expected: str, source: str | os.PathLike) -> Iterator[None]:
+    """Turns exceptions in the block, which reads the file `source`, into `InputError`, except those about memory.
+
+    Libraries raise exceptions of many types for damaged files.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, InputError) or is_about_memory(error):
+            raise
+        raise InputError(str(source), f"not {expected} ({reason(error)})") from None
 
 
 def is_about_memory(error: BaseException) -> bool:

@@ -2,12 +2,12 @@
 
 import json
 import os
-import pathlib
 from typing import Annotated, TypeVar
 
 import msgspec
 
-from elmo_tf.errors import InputError, convert, one_line, unreadable
+from elmo_tf.errors import InputError, convert, one_line
+from elmo_tf.files import intact
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
@@ -19,11 +19,7 @@ def read(path: str | os.PathLike, kind: type[_Value]) -> _Value:
 
     Raises `InputError`, naming the file, if it cannot be read, is not JSON or does not fit `kind`.
     """
-    try:
-        content = pathlib.Path(path).read_bytes()
-    except OSError as error:
-        raise unreadable(path, error) from None
-    return parse(content, kind, str(path))
+    return parse(intact.read(path), kind, str(path))
 
 
 def parse(content: str | bytes, kind: type[_Value], source: str) -> _Value:

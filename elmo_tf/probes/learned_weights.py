@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from elmo_tf.errors import InputError, reason
-from elmo_tf.files import stores
+from elmo_tf.files import hdf5_file, stores
 
 _WEIGHTS_FILE = "model.weights.h5"
 _MIX = re.compile(r"(?P<layer>.+)/mixes/scalar_mix(?:_(?P<number>\d+))?/vars")
@@ -46,6 +46,7 @@ def read(model: str | os.PathLike) -> list[Mix]:
     """
     try:
         with zipfile.ZipFile(model) as archive, archive.open(_WEIGHTS_FILE) as packed, h5py.File(packed, "r") as file:
+            hdf5_file.check_contained(file, model)
             stored = _parameters(file)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise InputError(str(model), f"not a model saved as .keras ({reason(error)})") from None

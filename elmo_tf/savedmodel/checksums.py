@@ -10,7 +10,7 @@ import pathlib
 import msgspec
 
 from elmo_tf.errors import InputError
-from elmo_tf.files import json_file
+from elmo_tf.files import intact, json_file
 from elmo_tf.files.json_file import Count
 from elmo_tf.savedmodel import contract
 
@@ -46,6 +46,8 @@ def check(savedmodel: pathlib.Path, thorough: bool = False) -> dict[str, Listed]
     if not file.exists():
         raise InputError(str(savedmodel), f"not an export of elmo-tf: it has no {contract.CHECKSUMS_FILE}")
     listed = json_file.read(file, dict[str, Listed])
+    for name in _names(savedmodel):
+        intact.check_regular(savedmodel / name)
     for name, about in listed.items():
         path = savedmodel / name
         if not path.is_file():

@@ -17,8 +17,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from elmo_tf.errors import InputError
-from elmo_tf.files import stores
+from elmo_tf.errors import InputError, damage_reported
+from elmo_tf.files import intact, stores
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.tasks import batching
 from elmo_tf.tasks.batching import Predictor
@@ -137,7 +137,9 @@ class _State:
         """Sets the state of the run so far and returns its history."""
         if not self._path.exists():
             return []
-        with np.load(self._path) as stored:
+        intact.check_regular(self._path)
+        state = "a complete state of a run; delete the file to train from the start"
+        with damage_reported(state, self._path), np.load(self._path) as stored:
             arrays = [stored[str(number)] for number in range(len(stored.files) - 1)]
             history = json.loads(str(stored[_HISTORY]))
         for variable, array in zip(self._all, arrays, strict=False):

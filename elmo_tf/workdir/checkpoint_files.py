@@ -158,6 +158,9 @@ def num_bytes(bilm: BiLM, slots: Slots | None, states: States | None) -> int:
 def check(folder: pathlib.Path) -> None:
     """Raises `DamagedError`, naming the folder, unless every file in the manifest has its checksum."""
     with _damage_named(folder):
+        for path in folder.iterdir():
+            if not path.is_file():  # reading a pipe would wait for ever
+                raise _damaged(folder, f"{path.name} is not a regular file")
         source = folder / MANIFEST_FILE
         manifest = json_file.parse(source.read_bytes(), dict[str, _File], str(source))
         for name in {PROGRESS_FILE, _INDEX_FILE} - manifest.keys():

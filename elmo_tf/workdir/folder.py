@@ -157,7 +157,7 @@ def open_workdir(workdir: str | os.PathLike) -> Workdir:
         raise InputError(str(file), "no key tokenizer")
     tokenizers.check(tokenizer, f"{file}: tokenizer")
     source = folder / VOCABULARY_FILE
-    vocabulary = vocabulary_lib.from_bytes(source.read_bytes(), str(source)) if source.exists() else None
+    vocabulary = vocabulary_lib.read(source) if source.exists() else None
     return Workdir(folder.absolute(), config, vocabulary, tokenizer)  # the current folder may change
 
 

@@ -8,7 +8,6 @@ It holds no times, so a run that was killed and resumed leaves the same file as 
 once, when it starts, and appends to it.
 """
 
-import contextlib
 import json
 import logging
 import math
@@ -20,7 +19,7 @@ from typing import Any
 import msgspec
 
 from elmo_tf.errors import InputError
-from elmo_tf.files import json_file, staging
+from elmo_tf.files import intact, json_file, staging
 from elmo_tf.files.json_file import Count
 
 FILE = "metrics.jsonl"
@@ -178,7 +177,10 @@ def _parsed(path: str | os.PathLike, line: bytes, number: int) -> StepLine | Hel
 
 def _lines(path: pathlib.Path) -> Iterator[tuple[bytes, int]]:
     """Yields the complete lines of a file, if there is one, and their numbers; a crash may have cut the last one."""
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+    if not path.exists():
+        return
+    intact.check_regular(path)
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if line.endswith(b"\n"):
                 yield line, number

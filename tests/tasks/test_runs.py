@@ -188,7 +188,7 @@ def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
         ("config.json", '{"task": "toy", "recipe": {}}', "no key labels"),
         ("config.json", '{"task": "toy", "recipe": {"fit": {"x": 1}}, "labels": []}', "no setting 'fit.x'.*"),
         ("scores.json", '{"best": "../seed_0"}', "best to be .*, found .../seed_0."),
-        ("model.keras", "", r"is not a Keras model \(.*\)"),
+        ("model.keras", "", r"not a complete Keras model \(.*\)"),
     ],
 )
 def test_a_damaged_file_is_named(done, tmp_path, name, content, message):
