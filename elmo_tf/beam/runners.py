@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import logging
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -20,7 +21,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import PipelineState
 
-from elmo_tf.beam import beam_internals, failures, flink_cluster, output_folder, processes, remote
+from elmo_tf.beam import beam_internals, failures, flink_cluster, interrupts, output_folder, processes, remote
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
 
@@ -137,7 +138,7 @@ def configured_pipeline(
     beam_internals.listen_on_loopback()
     _quieten(options)
     runner: Any = None
-    context = contextlib.nullcontext() if is_local(options) else remote.termination_as_interrupt()
+    context: contextlib.AbstractContextManager = contextlib.nullcontext()
     if uses_processes(options):
         options = PipelineOptions.from_dictionary(options.get_all_options(drop_default=True))
         # Otherwise the runner would start its own kind of workers.
@@ -154,8 +155,11 @@ def configured_pipeline(
         pipeline = beam.Pipeline(runner, options)
     except (ValueError, ImportError) as error:
         raise InputError("runner", " ".join(str(error).split())) from None
-    with context:
-        yield pipeline
+    try:
+        with interrupts.termination_as_interrupt(), context:
+            yield pipeline
+    finally:
+        shutil.rmtree(pipeline.local_tempdir, ignore_errors=True)  # if it did not run, Beam has not removed it
 
 
 def _quieten(options: PipelineOptions) -> None:
@@ -182,9 +186,10 @@ def run(pipeline: beam.Pipeline, folder: output_folder.Folder) -> None:
     """
     runs_locally = is_local(pipeline.options)  # Beam changes the options when it runs the pipeline
     try:
-        state = pipeline.run().wait_until_finish() if runs_locally else remote.execute(pipeline)
+        with interrupts.recorded() as interrupted:
+            state = pipeline.run().wait_until_finish() if runs_locally else remote.execute(pipeline)
     except Exception as error:
-        if "KeyboardInterrupt" in f"{type(error).__name__}: {error}":
+        if interrupted.is_set():
             raise KeyboardInterrupt from None
         if not stores.exists(folder.file(output_folder.FILE)):
             problem = "was deleted, or finished by another run, before this run had finished"
