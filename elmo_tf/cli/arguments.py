@@ -8,12 +8,20 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import suggestion
+from elmo_tf.errors import printable, suggestion
 
 SAVEDMODEL = "folder of a version or of a model (its newest version), or a name (`elmo-tf models`)"
 
 
-class Parser(argparse.ArgumentParser):
+class PlainParser(argparse.ArgumentParser):
+    """A parser whose errors have no control characters: the shell puts names of files into a command line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends with status 2 and the message."""
+        super().error(printable(message))
+
+
+class Parser(PlainParser):
     """A parser that suggests the nearest command, choice or option for a wrong word.
 
     It names an unknown option before it asks for a missing one.

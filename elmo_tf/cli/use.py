@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from elmo_tf.cli import quiet
 from elmo_tf.cli.arguments import SAVEDMODEL, add_command, index_or_name, positive, text_file
 from elmo_tf.corpus import sentences
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, printable
 from elmo_tf.files import staging, stores
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _neighbors(arguments: argparse.Namespace) -> None:
         return
     if words:
         print("word vectors: " + ", ".join(f"{name} {cosine:.3f}" for name, cosine in words["words"]))
-    print(neighbors.as_table(uses))
+    print(printable(neighbors.as_table(uses), kept="\n"))
 
 
 def _score(arguments: argparse.Namespace) -> None:
