@@ -4,7 +4,6 @@ It shows damaged and lost files. It does not protect from an attacker, who can c
 """
 
 import hashlib
-import json
 import pathlib
 
 import msgspec
@@ -29,7 +28,7 @@ def write(folder: pathlib.Path) -> None:
     }
     path = folder / contract.CHECKSUMS_FILE
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(listed, indent=2) + "\n", "utf-8")
+    path.write_text(json_file.dumps(listed, indent=2) + "\n", "utf-8")
 
 
 def check(savedmodel: pathlib.Path, thorough: bool = False) -> dict[str, Listed]:

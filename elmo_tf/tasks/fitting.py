@@ -18,7 +18,7 @@ import keras
 import numpy as np
 
 from elmo_tf.errors import InputError, damage_reported
-from elmo_tf.files import intact, stores
+from elmo_tf.files import intact, json_file, stores
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.tasks import batching
 from elmo_tf.tasks.batching import Predictor
@@ -152,7 +152,7 @@ class _State:
         content = io.BytesIO()
         values = enumerate([*self._all, *self._best])
         arrays: dict[str, Any] = {str(number): np.asarray(value) for number, value in values}
-        np.savez(content, **arrays | {_HISTORY: np.array(json.dumps(history))})
+        np.savez(content, **arrays | {_HISTORY: np.array(json_file.dumps(history))})
         stores.write(self._path, content.getvalue())
 
     def keep_best(self) -> None:

@@ -1,7 +1,6 @@
 """A trained system on disk: a `.keras` file, its configuration, and its scores."""
 
 import dataclasses
-import json
 import logging
 import os
 import pathlib
@@ -242,4 +241,4 @@ def save_network(network: keras.Model, folder: pathlib.Path) -> None:
 
 def write_json(path: pathlib.Path, value: Any) -> None:
     """Writes a JSON file, completely or not at all."""
-    stores.write(path, json.dumps(value, indent=1).encode() + b"\n")
+    stores.write(path, json_file.dumps(value, indent=1).encode() + b"\n")

@@ -12,7 +12,6 @@ TensorFlow is only imported to build a network.
 
 import contextlib
 import dataclasses
-import json
 import os
 import pathlib
 import shlex
@@ -163,4 +162,4 @@ def open_workdir(workdir: str | os.PathLike) -> Workdir:
 
 def _to_json(workdir: Workdir) -> bytes:
     values = config_lib.to_dict(workdir.config) | {"tokenizer": workdir.tokenizer}
-    return (json.dumps(values, indent=2) + "\n").encode()
+    return (json_file.dumps(values, indent=2) + "\n").encode()

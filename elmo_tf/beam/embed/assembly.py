@@ -1,7 +1,6 @@
 """One HDF5 file, or one matrix, from shards of vectors."""
 
 import errno
-import json
 import os
 import re
 import shutil
@@ -13,7 +12,7 @@ import numpy as np
 
 from elmo_tf.beam import output_folder
 from elmo_tf.beam.embed.embed_task import Layout
-from elmo_tf.files import staging, stores
+from elmo_tf.files import json_file, staging, stores
 from elmo_tf.records import vector_files
 
 _META_BYTES = 1 << 14  # size of the blocks of metadata
@@ -43,7 +42,7 @@ def write_hdf5(folder: output_folder.Folder, shards: Mapping[str, int], output: 
         if sum(stores.status(path).size for path in shards) > shutil.disk_usage(folder.path).free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         with h5py.File(staged, "x", meta_block_size=_META_BYTES) as file:
-            file.attrs[vector_files.INFO_ATTRIBUTE] = json.dumps(info)
+            file.attrs[vector_files.INFO_ATTRIBUTE] = json_file.dumps(info)
             for name, tokens, vectors in _records(shards):
                 dataset = file.create_dataset(name, data=vectors)
                 # HDF5's strings end at NUL.
