@@ -36,7 +36,7 @@ _REFUSED = dict.fromkeys(_PRISM_RUNNERS, _PRISM) | {
 }
 _JAVA = "Beam would start its Java job server, which listens on all addresses and runs what it is sent"
 # Beam's options that errors name.
-PARAMETERS = ("runner", "flink_master", "job_endpoint", "spark_master_url")
+PARAMETERS = ("runner", "direct_num_workers", "flink_master", "job_endpoint", "spark_master_url")
 _LOGGERS = {
     "apache_beam": logging.WARNING,
     # These log task errors, which `run` re-raises.
@@ -92,7 +92,12 @@ def is_local(options: PipelineOptions) -> bool:
 
 
 def _check(options: PipelineOptions) -> None:
-    """Raises `InputError` for a runner that would listen beyond this machine, or start a program that does."""
+    """Raises `InputError` for a runner that would listen beyond this machine, or start a program that does.
+
+    Also for a negative number of workers.
+    """
+    if (workers := options.view_as(DirectOptions).direct_num_workers) < 0:
+        raise InputError("direct_num_workers", "at least 0 (0: one per core)", workers)
     name, endpoint = _name(options), options.view_as(PortableOptions).job_endpoint
     if name in _REFUSED:
         raise InputError("runner", f"{name} {_REFUSED[name]}; use {DEFAULT_RUNNER}")
@@ -153,7 +158,8 @@ def configured_pipeline(
         remote.name_job(options)
     try:
         pipeline = beam.Pipeline(runner, options)
-    except (ValueError, ImportError) as error:
+    # Beam imports and calls whatever the name means.
+    except (ValueError, TypeError, ImportError, AttributeError) as error:
         raise InputError("runner", " ".join(str(error).split())) from None
     try:
         with interrupts.termination_as_interrupt(), context:
@@ -166,6 +172,7 @@ def _quieten(options: PipelineOptions) -> None:
     worker = options.view_as(WorkerOptions)
     if worker.default_sdk_harness_log_level or worker.sdk_harness_log_level_overrides:
         return
+    beam_internals.hide_tracebacks()
     for name, level in _LOGGERS.items():
         if logging.getLogger(name).level == logging.NOTSET:
             logging.getLogger(name).setLevel(level)

@@ -14,7 +14,19 @@ SAVEDMODEL = "folder of a version or of a model (its newest version), or a name 
 
 
 class PlainParser(argparse.ArgumentParser):
-    """A parser whose errors have no control characters: the shell puts names of files into a command line."""
+    """A parser that refuses empty arguments.
+
+    Its errors have no control characters: the shell puts names of files into a command line.
+    """
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if not self._subparsers:
+            for before, word in itertools.pairwise(["", *(args or ())]):
+                option, sign, value = word.partition("=")
+                if not word or (sign and not value and option.startswith("--")):
+                    named = f"argument {before if not word else option}: " if before.startswith("--") or sign else ""
+                    self.error(f"{named}expected a value, found an empty one")
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Ends with status 2 and the message."""

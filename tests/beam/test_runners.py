@@ -108,7 +108,7 @@ def damaged(tmp_path: pathlib.Path) -> list[object]:
     return ["preprocess", "--input", tmp_path / "a.gz", f"--output={tmp_path / 'output'}"]
 
 
-@pytest.mark.parametrize("runner", ["processes", *map(slow, ("default", "bundles", "portable"))])
+@pytest.mark.parametrize("runner", ["processes", "threads", *map(slow, ("default", "bundles", "portable"))])
 def test_an_error_in_a_worker_is_one_line(tmp_path, runner, beam_options):
     process = start(*damaged(tmp_path), *beam_options)
     first, *between, last = finished(process).splitlines()
