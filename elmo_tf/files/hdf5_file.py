@@ -6,12 +6,15 @@ another file: a file of weights could then make any file of this machine part of
 
 import contextlib
 import os
+import zipfile
 from collections.abc import Iterator
 
 import h5py
 
 from elmo_tf.errors import InputError, damage_reported
 from elmo_tf.files import intact
+
+_KERAS_WEIGHTS = "model.weights.h5"
 
 
 @contextlib.contextmanager
@@ -23,6 +26,14 @@ def open_file(path: str | os.PathLike) -> Iterator[h5py.File]:
     """
     intact.check_regular(path)
     with damage_reported("a complete HDF5 file", path), h5py.File(path) as file:
+        check_contained(file, path)
+        yield file
+
+
+@contextlib.contextmanager
+def open_keras_weights(path: str | os.PathLike) -> Iterator[h5py.File]:
+    """Yields the weights in a `.keras` file, a zip archive, for reading; raises `InputError` as `check_contained`."""
+    with zipfile.ZipFile(path) as archive, archive.open(_KERAS_WEIGHTS) as packed, h5py.File(packed, "r") as file:
         check_contained(file, path)
         yield file
 

@@ -163,6 +163,8 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
     system = _system(config, dataclasses.replace(config.reading, **reading), folder / CONFIG)
     intact.check_regular(folder / MODEL)
     with damage_reported("a complete Keras model", folder / MODEL):
+        with hdf5_file.open_keras_weights(folder / MODEL):
+            pass  # Keras itself follows links to other files
         return Trained(system, keras.models.load_model(folder / MODEL, compile=False))
 
 
