@@ -8,6 +8,7 @@ import re
 import socket
 import sys
 import threading
+import time
 import types
 
 import keras
@@ -162,6 +163,7 @@ def test_slow_clients_are_ended_and_take_a_bounded_number_of_threads(savedmodel,
     connections = [socket.create_connection(server.server_address, timeout=60) for _ in requests]
     for connection, request in zip(connections, requests, strict=True):
         connection.sendall(request)
+    time.sleep(0.3)  # until the server has accepted all that it will
     # Two for each client, of which there are two at a time; some may be about to end. Eight would have sixteen.
     assert threading.active_count() <= before + len(requests)
     for connection in connections:
