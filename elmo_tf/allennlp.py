@@ -7,7 +7,6 @@ states from batch to batch; here every sentence starts from the zero state, like
 """
 
 import itertools
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from elmo_tf import embedder
 from elmo_tf.errors import InputError
+from elmo_tf.files import json_file
 from elmo_tf.published import models
 
 
@@ -100,5 +100,5 @@ class ElmoEmbedder:
             for key, layers in zip(keys, embedded, strict=True):
                 file.create_dataset(key, data=chosen[output_format](layers), dtype=np.float32)
             if not forget_sentences and not use_sentence_keys:
-                index = json.dumps(dict(zip(lines, keys, strict=True)))
+                index = json_file.dumps(dict(zip(lines, keys, strict=True)))
                 file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())

@@ -4,6 +4,8 @@ import codecs
 import contextlib
 import difflib
 import json
+import logging
+import os
 import re
 import typing
 from collections.abc import Iterable, Iterator
@@ -73,9 +75,29 @@ def _initials(key: str) -> str | None:
     return "".join(word[:1] for word in words) if len(words) > 1 else None
 
 
-def printable(text: str) -> str:
-    """Returns a text that UTF-8 can hold: other bytes of file names become escapes."""
-    return text.encode(errors="backslashreplace").decode()
+# What a terminal may obey, or show in another order: control characters, separators of lines, marks of direction.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def printable(text: str, kept: str = "") -> str:
+    """Returns a text that UTF-8 can hold and a terminal shows: its other characters, but for `kept`, become escapes.
+
+    Names of files, and whatever a file or a server says, may have any.
+    """
+    text = text.encode(errors="backslashreplace").decode()
+    return _CONTROL.sub(lambda match: match[0] if match[0] in kept else repr(match[0])[1:-1], text)
+
+
+def _escape(record: logging.LogRecord) -> bool:
+    """A filter that makes a log message printable; lines end only where the format, or a text logged alone, says so."""
+    if record.msg != "%s" and isinstance(record.args, tuple):
+        record.args = tuple(printable(str(v)) if isinstance(v, _QUOTED) else v for v in record.args)
+    record.msg, record.args = printable(record.getMessage(), kept="\n"), ()
+    return True
+
+
+_QUOTED = (str, os.PathLike, BaseException)
+logging.getLogger("elmo_tf").addFilter(_escape)
 
 
 def reason(error: BaseException) -> str:
@@ -116,6 +138,20 @@ def explain_out_of_memory(parameters: str = "memory", remedy: str = "") -> Itera
             raise
         problem = f"too little memory{remedy and f'; {remedy}'} ({_allocation_line(error)})"
         raise InputError(parameters, problem) from error
+
+
+@contextlib.contextmanager
+def damage_reported(expected: str, source: str | os.PathLike) -> Iterator[None]:
+    """Turns exceptions in the block, which reads the file `source`, into `InputError`, except those about memory.
+
+    Libraries raise exceptions of many types for damaged files.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, InputError) or is_about_memory(error):
+            raise
+        raise InputError(str(source), f"not {expected} ({reason(error)})") from None
 
 
 def is_about_memory(error: BaseException) -> bool:

@@ -94,6 +94,10 @@ def score(engine: "Engine", batch: Sequence[Sequence[bytes]]) -> list[Score]:
 def masked(text: Text, word: str | None, tokenizer: str) -> tuple[list[bytes], int]:
     """Returns the tokens of a sentence, and which of them is `[MASK]`, or else `word`; see `Embedder.fill`."""
     mask = MASK.encode()
+    if word is not None and any(
+        mask in to_bytes(part, "text") for part in ([text] if isinstance(text, str | bytes) else text)
+    ):
+        raise InputError("word", f"the sentence has {MASK}; give either {MASK} or a word to find substitutes for")
     if word is None and isinstance(text, str | bytes):
         # Counted before the text is split, because a tokenizer may split the mask.
         masked_text = to_bytes(text, "text")

@@ -17,7 +17,7 @@ import numpy as np
 from elmo_tf import config as config_lib
 from elmo_tf import extras
 from elmo_tf.errors import InputError
-from elmo_tf.files import staging
+from elmo_tf.files import intact, staging
 from elmo_tf.published import arrays, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, contract
@@ -146,8 +146,7 @@ class SavedModel(Source):
         if not file.exists():
             return super().softmax()
         extras.check_not_forked()
-        vocabulary = vocabulary_lib.from_bytes(file.read_bytes(), str(file))
-        return stored_weights.read_softmax(self.path, self.config, vocabulary)
+        return stored_weights.read_softmax(self.path, self.config, vocabulary_lib.read(file))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,6 +191,7 @@ class Published(Source):
     needs_tensorflow = False
 
     def sha256(self) -> str:
+        intact.check_regular(self.weights_file)
         with open(self.weights_file, "rb") as file:
             weights = hashlib.file_digest(file, "sha256").hexdigest()
         return hashlib.sha256(f"{self.config} {weights}".encode()).hexdigest()

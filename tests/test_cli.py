@@ -72,6 +72,9 @@ WRONG = [
     (f"{PREPROCESS} empty.txt", "--input: contains no words"),
     (f"{PREPROCESS} text.txt --min-count 999", "--min-count: expected at most .*, found 999"),
     (f"{PREPROCESS} text.txt output", "output: no such file$"),
+    (f"{PREPROCESS} text.txt --direct_num_workers=-1", "--direct_num_workers: expected at least 0 .*, found -1$"),
+    (f"{PREPROCESS} text.txt --runner os.path.Foo", "--runner: .*has no attribute 'Foo'$"),
+    (f"{PREPROCESS} text.txt --runner os.path.join", "--runner: "),
     (TRAIN.replace("tiny", "tny"), f"--preset: no preset 'tny'; did you mean tiny\\? \\(expected one of {PRESETS}\\)$"),
     (TRAIN.replace("--preset tiny", ""), f"--preset: a new workdir needs a preset: {PRESETS}$"),
     (f"{TRAIN} --set train.lr=1", r"--set: no setting 'train.lr'; did you mean train.learning_rate\?$"),
@@ -166,6 +169,9 @@ def test_wrong_input_is_one_line_that_names_it_and_nothing_is_left_behind(
         ("import --output new/model", "one of the arguments NAME --weights --checkpoint is required"),
         ("import small --weights text.txt --output new/model", "argument --weights: not allowed with argument NAME"),
         ("corpus lm1b --archive text.txt", "required: --output"),
+        ("score --model= --input text.txt", "argument --model: expected a value, found an empty one$"),
+        ("embed --model= --input text.txt --output new", "argument --model: expected a value, found an empty one$"),
+        (f"{PREPROCESS} text.txt --runner=", "argument --runner: expected a value, found an empty one$"),
     ],
 )
 def test_wrong_usage_ends_with_status_2_and_nothing_is_left_behind(project, command, message, capsys, monkeypatch):
@@ -187,6 +193,16 @@ from elmo_tf import cli
 print(cli.main(sys.argv[1:]), *[name in sys.modules for name in ("tensorflow", "sklearn", "matplotlib")])
 import sklearn, matplotlib
 """
+
+
+@pytest.mark.parametrize("command", ["fill", "score --input", "task ner predict --input", "preprocess --output"])
+def test_an_empty_argument_is_refused(command, capsys):
+    *_, before = words = command.split()
+    with pytest.raises(SystemExit) as caught:
+        cli.main([*words, ""])
+    assert caught.value.code == 2
+    named = f"argument {before}: " if before.startswith("--") else ""
+    assert capsys.readouterr().err.endswith(f" error: {named}expected a value, found an empty one\n")
 
 
 def test_an_error_is_all_that_a_user_sees_and_needless_modules_are_not_loaded(project):

@@ -146,6 +146,8 @@ NUMBER = "^top: expected a whole number, at least 1, found "
         ("the cat the", 1, "the", r"the token the must occur once among \['the', 'cat', 'the'\]; it occurs 2 times"),
         # A list is one sentence's tokens, not several sentences.
         (["a [MASK]"], 1, None, r"the token \[MASK\] must occur once among \['a \[MASK\]'\]; it occurs 0 times"),
+        *((text, 1, "a", r"^word: the sentence has \[MASK\]; give either ") for text in ("a [MASK]", b"a [MASK]")),
+        (["a", b"[MASK]"], 1, "a", r"^word: the sentence has \[MASK\]; give either "),
         *(("a [MASK]", top, None, NUMBER) for top in (0, 2.5, "3")),
     ],
 )

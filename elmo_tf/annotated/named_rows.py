@@ -1,7 +1,6 @@
 """Rows with named values: JSON lines, tables with a header, and Parquet, as Hugging Face's and GLUE's data sets are."""
 
 import itertools
-import json
 import os
 import pathlib
 from collections.abc import Collection, Iterator, Sequence
@@ -92,6 +91,6 @@ def _of_parquet(path: str | os.PathLike) -> Iterator[Record]:
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches():
             for row in batch.to_pylist():
                 number += 1
-                yield Line(str(path), number, json.dumps(row, default=str)), row
+                yield Line(str(path), number, json_file.dumps(row, default=str)), row
     except (OSError, pyarrow.ArrowException) as error:
         raise InputError(str(path), f"it cannot be read as Parquet: {error}") from None

@@ -7,6 +7,8 @@ For worker processes that fail the job when one dies: `worker_handlers.GrpcWorke
 `environments.Environment`, `sdk_worker_main.create_harness`, and `ControlConnection._futures_by_id`: the runner waits
 for a dead worker's answers without a timeout.
 
+For workers that are threads (multi_threading): the `print` of `sdk_worker`, with which they print a step's traceback.
+
 For options: `_add_argparse_args` of each kind of `PipelineOptions`: Beam itself ignores an option that is misspelt.
 """
 
@@ -19,7 +21,7 @@ from apache_beam.portability.api import beam_fn_api_pb2
 from apache_beam.runners.portability import abstract_job_service, local_job_service
 from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES, FlinkRunner
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
-from apache_beam.runners.worker import worker_pool_main
+from apache_beam.runners.worker import sdk_worker, worker_pool_main
 from apache_beam.transforms import environments
 
 WORKER_MODULE = "apache_beam.runners.worker.sdk_worker_main"
@@ -40,6 +42,11 @@ def listen_on_loopback() -> None:
     loopback_grpc = types.SimpleNamespace(**vars(grpc) | {"server": _loopback_server})
     for module in (abstract_job_service, local_job_service, worker_handlers, worker_pool_main):
         setattr(module, "grpc", loopback_grpc)  # noqa: B010
+
+
+def hide_tracebacks() -> None:
+    """Makes workers that are threads of this process print nothing about a step's error, which the runner raises."""
+    setattr(sdk_worker, "print", lambda *_, **__: None)  # noqa: B010
 
 
 def add_options(parser: Any) -> None:

@@ -13,7 +13,7 @@ import apache_beam as beam
 
 from elmo_tf.beam import output_folder
 from elmo_tf.errors import InputError, printable
-from elmo_tf.files import stores
+from elmo_tf.files import json_file, stores
 
 _FILE = "error"
 _KINDS = {kind.__name__: kind for kind in (InputError, stores.ReadError, stores.WriteError)}
@@ -42,7 +42,7 @@ class TaskFn(beam.DoFn):
             content = [type(error).__name__, *(printable(str(argument)) for argument in error.__reduce__()[1])]
             # The disk may be too full even for this; then only the runner has the error.
             with contextlib.suppress(stores.WriteError):
-                stores.write(self.folder.run_file(_FILE), json.dumps(content).encode())
+                stores.write(self.folder.run_file(_FILE), json_file.dumps(content).encode())
             raise
 
 

@@ -92,7 +92,7 @@ def claim(paths: Mapping[str, str], plan: Mapping[str, Any]) -> Iterator[dict[st
 
 def _claim(folder: Folder, plan: Mapping[str, Any]) -> bool:
     """Gives a folder its plan; returns False if it has it already. Raises `InputError` if it has another one."""
-    path, content = folder.file(FILE), json.dumps(plan, indent=1, sort_keys=True).encode() + b"\n"
+    path, content = folder.file(FILE), json_file.dumps(plan, indent=1, sort_keys=True).encode() + b"\n"
     if not stores.exists(path):
         stores.write(path, content)
         return True

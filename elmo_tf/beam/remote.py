@@ -3,11 +3,8 @@
 import contextlib
 import logging
 import re
-import signal
-import threading
 import time
 import uuid
-from collections.abc import Iterator
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
@@ -20,23 +17,6 @@ _APPEAR_SECONDS = 5  # to wait for a job that was being submitted
 _POLL_SECONDS = 0.2
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _log = logging.getLogger("elmo_tf")
-
-
-@contextlib.contextmanager
-def termination_as_interrupt() -> Iterator[None]:
-    """Turns termination signals into interrupts while the block runs: otherwise the remote job would keep running."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    # A signal that is ignored, as under `nohup`, stays ignored.
-    signals = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL]
-    for number in signals:
-        signal.signal(number, lambda number, frame: signal.raise_signal(signal.SIGINT))
-    try:
-        yield
-    finally:
-        for number in signals:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def name_job(options: PipelineOptions) -> None:

@@ -1,7 +1,6 @@
 """What the jobs' reports share: irregular text, sizes, versions of the software."""
 
 import collections
-import json
 import platform
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import apache_beam as beam
 
 import elmo_tf
+from elmo_tf.files import json_file
 
 
 def versions() -> dict[str, str]:
@@ -18,7 +18,7 @@ def versions() -> dict[str, str]:
 
 def info_file(info: Mapping[str, Any]) -> bytes:
     """Returns the content of `info.json`."""
-    return json.dumps(info, indent=1).encode() + b"\n"
+    return json_file.dumps(info, indent=1).encode() + b"\n"
 
 
 def irregular(counts: Iterable[Mapping[str, int]], rules: dict[str, str]) -> dict[str, dict[str, Any]]:

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import logging
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -20,7 +21,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import PipelineState
 
-from elmo_tf.beam import beam_internals, failures, flink_cluster, output_folder, processes, remote
+from elmo_tf.beam import beam_internals, failures, flink_cluster, interrupts, output_folder, processes, remote
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
 
@@ -35,7 +36,7 @@ _REFUSED = dict.fromkeys(_PRISM_RUNNERS, _PRISM) | {
 }
 _JAVA = "Beam would start its Java job server, which listens on all addresses and runs what it is sent"
 # Beam's options that errors name.
-PARAMETERS = ("runner", "flink_master", "job_endpoint", "spark_master_url")
+PARAMETERS = ("runner", "direct_num_workers", "flink_master", "job_endpoint", "spark_master_url")
 _LOGGERS = {
     "apache_beam": logging.WARNING,
     # These log task errors, which `run` re-raises.
@@ -91,7 +92,12 @@ def is_local(options: PipelineOptions) -> bool:
 
 
 def _check(options: PipelineOptions) -> None:
-    """Raises `InputError` for a runner that would listen beyond this machine, or start a program that does."""
+    """Raises `InputError` for a runner that would listen beyond this machine, or start a program that does.
+
+    Also for a negative number of workers.
+    """
+    if (workers := options.view_as(DirectOptions).direct_num_workers) < 0:
+        raise InputError("direct_num_workers", "at least 0 (0: one per core)", workers)
     name, endpoint = _name(options), options.view_as(PortableOptions).job_endpoint
     if name in _REFUSED:
         raise InputError("runner", f"{name} {_REFUSED[name]}; use {DEFAULT_RUNNER}")
@@ -137,7 +143,7 @@ def configured_pipeline(
     beam_internals.listen_on_loopback()
     _quieten(options)
     runner: Any = None
-    context = contextlib.nullcontext() if is_local(options) else remote.termination_as_interrupt()
+    context: contextlib.AbstractContextManager = contextlib.nullcontext()
     if uses_processes(options):
         options = PipelineOptions.from_dictionary(options.get_all_options(drop_default=True))
         # Otherwise the runner would start its own kind of workers.
@@ -152,16 +158,21 @@ def configured_pipeline(
         remote.name_job(options)
     try:
         pipeline = beam.Pipeline(runner, options)
-    except (ValueError, ImportError) as error:
+    # Beam imports and calls whatever the name means.
+    except (ValueError, TypeError, ImportError, AttributeError) as error:
         raise InputError("runner", " ".join(str(error).split())) from None
-    with context:
-        yield pipeline
+    try:
+        with interrupts.termination_as_interrupt(), context:
+            yield pipeline
+    finally:
+        shutil.rmtree(pipeline.local_tempdir, ignore_errors=True)  # if it did not run, Beam has not removed it
 
 
 def _quieten(options: PipelineOptions) -> None:
     worker = options.view_as(WorkerOptions)
     if worker.default_sdk_harness_log_level or worker.sdk_harness_log_level_overrides:
         return
+    beam_internals.hide_tracebacks()
     for name, level in _LOGGERS.items():
         if logging.getLogger(name).level == logging.NOTSET:
             logging.getLogger(name).setLevel(level)
@@ -182,9 +193,10 @@ def run(pipeline: beam.Pipeline, folder: output_folder.Folder) -> None:
     """
     runs_locally = is_local(pipeline.options)  # Beam changes the options when it runs the pipeline
     try:
-        state = pipeline.run().wait_until_finish() if runs_locally else remote.execute(pipeline)
+        with interrupts.recorded() as interrupted:
+            state = pipeline.run().wait_until_finish() if runs_locally else remote.execute(pipeline)
     except Exception as error:
-        if "KeyboardInterrupt" in f"{type(error).__name__}: {error}":
+        if interrupted.is_set():
             raise KeyboardInterrupt from None
         if not stores.exists(folder.file(output_folder.FILE)):
             problem = "was deleted, or finished by another run, before this run had finished"

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from elmo_tf import __version__
 from elmo_tf.cli import quiet
 from elmo_tf.cli.arguments import Parser, flags_of
-from elmo_tf.errors import InputError, explain_out_of_memory
+from elmo_tf.errors import InputError, explain_out_of_memory, printable
 from elmo_tf.extras import check_keras_backend, missing_extra
 
 
@@ -81,7 +81,7 @@ def _fail(message: object, debug: bool) -> int:
 
 
 def _print_message(message: str) -> None:
-    print(f"{_erase_line()}{message}", file=sys.stderr)
+    print(f"{_erase_line()}{printable(message)}", file=sys.stderr)
 
 
 def _erase_line() -> str:

@@ -8,12 +8,32 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import suggestion
+from elmo_tf.errors import printable, suggestion
 
 SAVEDMODEL = "folder of a version or of a model (its newest version), or a name (`elmo-tf models`)"
 
 
-class Parser(argparse.ArgumentParser):
+class PlainParser(argparse.ArgumentParser):
+    """A parser that refuses empty arguments.
+
+    Its errors have no control characters: the shell puts names of files into a command line.
+    """
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if not self._subparsers:
+            for before, word in itertools.pairwise(["", *(args or ())]):
+                option, sign, value = word.partition("=")
+                if not word or (sign and not value and option.startswith("--")):
+                    named = f"argument {before if not word else option}: " if before.startswith("--") or sign else ""
+                    self.error(f"{named}expected a value, found an empty one")
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Ends with status 2 and the message."""
+        super().error(printable(message))
+
+
+class Parser(PlainParser):
     """A parser that suggests the nearest command, choice or option for a wrong word.
 
     It names an unknown option before it asks for a missing one.

@@ -10,7 +10,7 @@ from elmo_tf.beam.embed import EmbedConfig, embed
 from elmo_tf.beam.embed import config as embed_config
 from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
 from elmo_tf.beam.preprocess import config as preprocess_config
-from elmo_tf.cli.arguments import flags_of, index_or_name
+from elmo_tf.cli.arguments import PlainParser, flags_of, index_or_name
 from elmo_tf.corpus import sentences
 from elmo_tf.errors import InputError, suggestion
 from elmo_tf.text import tokenizers
@@ -56,7 +56,7 @@ def flags(name: str) -> dict[str, str]:
 
 def _parser(name: str) -> argparse.ArgumentParser:
     # An option that is not given has the default of the configuration.
-    parser = argparse.ArgumentParser(
+    parser = PlainParser(
         prog=f"elmo-tf {name}",
         description=_JOBS[name].about,
         epilog=_EPILOG,

@@ -2,13 +2,12 @@
 
 import argparse
 import dataclasses
-import json
 import os
 from typing import Any
 
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
 from elmo_tf.errors import InputError
-from elmo_tf.files import staging
+from elmo_tf.files import json_file, staging
 from elmo_tf.files.download import without_credentials
 from elmo_tf.files.progress import table
 from elmo_tf.text import tokenizers
@@ -104,7 +103,7 @@ def _models(arguments: argparse.Namespace) -> None:
         urls = {name: without_credentials(url) for name, url in model.urls.items()}
         rows.append(dataclasses.asdict(model) | {"checked": model.checked, "here": here, "urls": urls})
     if arguments.json:
-        print(json.dumps(rows))
+        print(json_file.dumps(rows))
         return
     cells = [("name", "weights", "vector", "download", "language", "text", "here")]
     for row in rows:

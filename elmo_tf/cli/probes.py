@@ -1,12 +1,11 @@
 """The commands `probe`, `weights-plot`, `projector` and `look`, which show what a model knows."""
 
 import argparse
-import json
 import shlex
 from typing import TYPE_CHECKING
 
 from elmo_tf.cli.arguments import SAVEDMODEL, add_command, non_negative, text_file
-from elmo_tf.files import staging
+from elmo_tf.files import json_file, staging
 
 if TYPE_CHECKING:
     from elmo_tf.probes.results import Results
@@ -133,7 +132,7 @@ def _blimp(arguments: argparse.Namespace) -> None:
 def _finish(results: "Results", arguments: argparse.Namespace) -> None:
     results.write(arguments.output)
     print(results.table())
-    print(json.dumps(results.to_json() | {"model": arguments.model}))
+    print(json_file.dumps(results.to_json() | {"model": arguments.model}))
 
 
 def _weights_plot(arguments: argparse.Namespace) -> None:
@@ -144,7 +143,7 @@ def _weights_plot(arguments: argparse.Namespace) -> None:
     learned_weights.plot(mixes, arguments.output)
     for mix in mixes:
         print(mix.name, "  ".join(f"{weight:.3f}" for weight in mix.weights), f" gamma {mix.gamma:.3f}", sep="  ")
-    print(json.dumps([mix._asdict() for mix in mixes]))
+    print(json_file.dumps([mix._asdict() for mix in mixes]))
 
 
 def _projector(arguments: argparse.Namespace) -> None:

@@ -1,12 +1,12 @@
 """The command `task`: the systems of the paper."""
 
 import argparse
-import json
 from typing import Any
 
 from elmo_tf import config as config_lib
 from elmo_tf.annotated import reading_options
 from elmo_tf.cli.arguments import add_command, index_or_name, positive, text_file
+from elmo_tf.files import json_file
 from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.tasks import systems
 from elmo_tf.text import tokenizers
@@ -111,14 +111,14 @@ def _train(arguments: argparse.Namespace) -> None:
     names = ("task", "train", "dev", "workdir", "test", "elmo", "glove", "fraction", "seeds", "assignments")
     given = {name: getattr(arguments, name) for name in names}
     results = runs.train(**given, reading=reading_options.Reading(**_reading(arguments)))
-    print(json.dumps({name: value for name, value in results.items() if name != "history"}))
+    print(json_file.dumps({name: value for name, value in results.items() if name != "history"}))
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf.tasks import trained
 
     system = trained.load_together(arguments.workdir, arguments.task, **_reading(arguments))
-    print(json.dumps(system.evaluate(arguments.data)))
+    print(json_file.dumps(system.evaluate(arguments.data)))
 
 
 def _text(arguments: argparse.Namespace) -> None:
@@ -156,7 +156,7 @@ def _predict(arguments: argparse.Namespace) -> None:
             tagger: Any = system.system
             texts = tagger.as_conll(None if tokenizer else path, answers)
         else:
-            texts = (json.dumps(answer, ensure_ascii=False) for answer in answers)
+            texts = (json_file.dumps(answer, ensure_ascii=False) for answer in answers)
         for text in texts:
             # UTF-8 cannot hold half of a surrogate pair, so its escape in JSON is printed.
             print(text.encode(errors="backslashreplace").decode())

@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import json
 import logging
 import os
 import shlex
@@ -11,6 +10,7 @@ from typing import Any
 from elmo_tf import config as config_lib
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command, non_negative, positive
 from elmo_tf.errors import InputError
+from elmo_tf.files import json_file
 from elmo_tf.workdir.folder import is_workdir, open_workdir
 
 _log = logging.getLogger("elmo_tf")
@@ -126,7 +126,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     figures = dataclasses.asdict(result)
     if unigram is not None:
         figures["unigram_perplexity"] = unigram_perplexity(unigram, record_folder.open_folder(arguments.data))
-    print(json.dumps(figures))
+    print(json_file.dumps(figures))
 
 
 def _assignments(arguments: argparse.Namespace) -> list[str]:

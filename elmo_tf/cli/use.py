@@ -2,7 +2,6 @@
 
 import argparse
 import itertools
-import json
 import logging
 import os
 from typing import TYPE_CHECKING
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING
 from elmo_tf.cli import quiet
 from elmo_tf.cli.arguments import SAVEDMODEL, add_command, index_or_name, positive, text_file
 from elmo_tf.corpus import sentences
-from elmo_tf.errors import InputError
-from elmo_tf.files import staging, stores
+from elmo_tf.errors import InputError, printable
+from elmo_tf.files import json_file, staging, stores
 
 if TYPE_CHECKING:
     from elmo_tf.embedder import Embedder
@@ -131,11 +130,11 @@ def _neighbors(arguments: argparse.Namespace) -> None:
         arguments.same_word,
     )
     if arguments.json:
-        print(json.dumps(words | {"uses": [use._asdict() for use in uses]}, ensure_ascii=False))
+        print(json_file.dumps(words | {"uses": [use._asdict() for use in uses]}, ensure_ascii=False))
         return
     if words:
         print("word vectors: " + ", ".join(f"{name} {cosine:.3f}" for name, cosine in words["words"]))
-    print(neighbors.as_table(uses))
+    print(printable(neighbors.as_table(uses), kept="\n"))
 
 
 def _score(arguments: argparse.Namespace) -> None:
@@ -157,7 +156,7 @@ def _score(arguments: argparse.Namespace) -> None:
                 line["unknown"] = score.unknown.tolist()
                 line["forward_log_probs"] = [round(float(value), 4) for value in score.forward_log_probs]
                 line["backward_log_probs"] = [round(float(value), 4) for value in score.backward_log_probs]
-            print(json.dumps(line, ensure_ascii=False))
+            print(json_file.dumps(line, ensure_ascii=False))
 
 
 def _surprisal(arguments: argparse.Namespace) -> None:
@@ -176,4 +175,4 @@ def _surprisal(arguments: argparse.Namespace) -> None:
 
 def _fill(arguments: argparse.Namespace) -> None:
     for filled in _embedder(arguments.model).fill(arguments.text, arguments.top, arguments.word):
-        print(json.dumps(filled._asdict() | {"score": round(filled.score, 6)}, ensure_ascii=False))
+        print(json_file.dumps(filled._asdict() | {"score": round(filled.score, 6)}, ensure_ascii=False))

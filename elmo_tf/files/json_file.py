@@ -1,13 +1,14 @@
-"""JSON files, whoever wrote them: the types and ranges of their values are checked when they are read."""
+"""JSON: what this package writes, and files of whoever wrote them, whose values are checked when they are read."""
 
 import json
+import math
 import os
-import pathlib
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from elmo_tf.errors import InputError, convert, one_line, unreadable
+from elmo_tf.errors import InputError, convert, one_line
+from elmo_tf.files import intact
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
@@ -19,11 +20,7 @@ def read(path: str | os.PathLike, kind: type[_Value]) -> _Value:
 
     Raises `InputError`, naming the file, if it cannot be read, is not JSON or does not fit `kind`.
     """
-    try:
-        content = pathlib.Path(path).read_bytes()
-    except OSError as error:
-        raise unreadable(path, error) from None
-    return parse(content, kind, str(path))
+    return parse(intact.read(path), kind, str(path))
 
 
 def parse(content: str | bytes, kind: type[_Value], source: str) -> _Value:
@@ -35,3 +32,19 @@ def parse(content: str | bytes, kind: type[_Value], source: str) -> _Value:
     except ValueError as error:  # not UTF-8, not JSON, or a number of thousands of digits
         raise InputError(source, f"not JSON: {one_line(str(error))}") from None
     return convert(value, kind, source)
+
+
+def dumps(value: Any, **settings: Any) -> str:
+    """Returns `json.dumps(value, **settings)` with null for the numbers that JSON does not know: infinity and NaN."""
+    try:
+        return json.dumps(value, allow_nan=False, **settings)
+    except ValueError:
+        return json.dumps(_without_nan(value), allow_nan=False, **settings)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

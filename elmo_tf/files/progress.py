@@ -8,6 +8,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
+from elmo_tf.errors import printable
+
 _LINE_SECONDS = 10.0  # between lines when stderr is not a terminal
 _REDRAW_SECONDS = 0.5  # between updates of the line on a terminal
 _BAR_CELLS = 20
@@ -50,6 +52,7 @@ class ProgressLine:
 
     def _show(self, text: str) -> None:
         self._last, self._is_open = time.monotonic(), True
+        text = printable(text, kept="\n")
         # The cursor goes back to the start, so that whatever is printed next replaces the line.
         _print(f"{text}\033[K\r", end="") if self._terminal else _print(text)
 

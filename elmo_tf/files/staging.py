@@ -128,12 +128,14 @@ def is_temporary(name: str) -> bool:
 
 
 def no_link(path: str, flags: int) -> int:
-    """An `opener` for `open` that raises `InputError` instead of following a link at a predictable path."""
+    """An `opener` for `open` that raises `InputError` for a link, or a pipe, at a predictable path to write to."""
     try:
-        return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise InputError(str(path), "a link, which is not followed") from None
+        if error.errno == errno.ENXIO:
+            raise InputError(str(path), "a pipe, which is not written to") from None
         raise
 
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, BinaryIO, NamedTuple
 
 from elmo_tf.errors import InputError, printable, reason
-from elmo_tf.files import staging
+from elmo_tf.files import intact, staging
 
 REQUESTS = 16  # to a store at a time
 _LIBRARIES = ("apache_beam", "azure", "boto3", "botocore", "google")  # of stores; not all their errors are `OSError`s
@@ -73,7 +73,7 @@ def join(folder: str, name: str) -> str:
 
 def match(pattern: str) -> dict[str, Status]:
     """Returns the files of a remote store that match a glob, hidden ones included, by path."""
-    with _as_read_errors(pattern):
+    with read_errors(pattern):
         matched = _remote().match(pattern)
     return {file.path: Status(file.size_in_bytes, file.last_updated_in_seconds) for file in matched}
 
@@ -86,9 +86,23 @@ def names(folder: str) -> list[str]:
     return [path.removeprefix(prefix) for path in match(join(folder, "**"))]
 
 
+@contextlib.contextmanager
+def read_errors(path: str) -> Iterator[None]:
+    """Turns an OSError in the block, or whatever a remote store raises, into a `ReadError`."""
+    try:
+        yield
+    except (InputError, ReadError):
+        raise
+    except Exception as error:
+        if is_local(path) and not isinstance(error, OSError):
+            raise
+        hint = f"; {UNSEEN}" if isinstance(error, FileNotFoundError) else ""
+        raise ReadError(f"cannot read {path}: {reason(error)}{hint}") from error
+
+
 def status(path: str) -> Status:
     """Returns size and time of change of a file. Raises `ReadError` if there is no such file."""
-    with _as_read_errors(path):
+    with read_errors(path):
         if not is_local(path):
             metadata = _remote().system(path).metadata(path)
             return Status(metadata.size_in_bytes, metadata.last_updated_in_seconds)
@@ -98,19 +112,26 @@ def status(path: str) -> Status:
 
 def exists(path: str) -> bool:
     """Whether there is a file or folder at `path`."""
-    with _as_read_errors(path):
+    with read_errors(path):
         return os.path.exists(path) if is_local(path) else _remote().system(path).exists(path)
 
 
 def open_file(path: str) -> BinaryIO:
-    """Opens a file for reading, without decompressing it; the file can seek."""
-    with _as_read_errors(path):
-        return open(path, "rb") if is_local(path) else _remote().open_file(path)
+    """Opens a file for reading, without decompressing it; the file can seek.
+
+    Raises `InputError` for a pipe, a device or a Git LFS pointer: see `intact.problem_of`.
+    """
+    with read_errors(path):
+        if not is_local(path):
+            return _remote().open_file(path)
+        if problem := intact.problem_of(path):
+            raise InputError(path, problem)
+        return open(path, "rb")
 
 
 def read(path: str) -> bytes:
     """Returns the contents of a file."""
-    with _as_read_errors(path), open_file(path) as file:
+    with read_errors(path), open_file(path) as file:
         return file.read()
 
 
@@ -173,17 +194,3 @@ def _remote() -> ModuleType:
     from elmo_tf.files import remote_stores  # noqa: PLC0415 - it imports Beam
 
     return remote_stores
-
-
-@contextlib.contextmanager
-def _as_read_errors(path: str) -> Iterator[None]:
-    """Turns an OSError in the block, or whatever a remote store raises, into a `ReadError`."""
-    try:
-        yield
-    except (InputError, ReadError):
-        raise
-    except Exception as error:
-        if is_local(path) and not isinstance(error, OSError):
-            raise
-        hint = f"; {UNSEEN}" if isinstance(error, FileNotFoundError) else ""
-        raise ReadError(f"cannot read {path}: {reason(error)}{hint}") from error

@@ -13,9 +13,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from elmo_tf.errors import InputError, reason
-from elmo_tf.files import stores
+from elmo_tf.files import hdf5_file, stores
 
-_WEIGHTS_FILE = "model.weights.h5"
 _MIX = re.compile(r"(?P<layer>.+)/mixes/scalar_mix(?:_(?P<number>\d+))?/vars")
 _ROLES = {1: ("",), 2: ("input", "output")}  # names of a layer's mixes, by how many there are; the paper uses two
 
@@ -45,7 +44,7 @@ def read(model: str | os.PathLike) -> list[Mix]:
         InputError: if the file is not a model saved by Keras, or has no ELMo layer.
     """
     try:
-        with zipfile.ZipFile(model) as archive, archive.open(_WEIGHTS_FILE) as packed, h5py.File(packed, "r") as file:
+        with hdf5_file.open_keras_weights(model) as file:
             stored = _parameters(file)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise InputError(str(model), f"not a model saved as .keras ({reason(error)})") from None

@@ -4,7 +4,6 @@ One file with its data, made from `look.html`; it needs neither a network nor a 
 """
 
 import importlib.resources
-import json
 import math
 import os
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ import numpy as np
 from elmo_tf import scoring, sources
 from elmo_tf.corpus.sentences import read_lines
 from elmo_tf.errors import InputError
-from elmo_tf.files import progress, staging, stores
+from elmo_tf.files import json_file, progress, staging, stores
 from elmo_tf.probes.vectors import unit
 from elmo_tf.reference import NumpyBiLM, log_softmax
 from elmo_tf.text import tokenizers
@@ -33,7 +32,7 @@ def write(model: sources.Source, text: str | os.PathLike, word: str, output: str
     staging.check_file(output)
     lines = list(filter(str.strip, read_lines(os.fspath(text), model.tokenizer)))
     template = importlib.resources.files("elmo_tf.probes").joinpath("look.html").read_text("utf-8")
-    data = json.dumps(look(model, lines, word), ensure_ascii=False, separators=(",", ":"))
+    data = json_file.dumps(look(model, lines, word), ensure_ascii=False, separators=(",", ":"))
     # Escaped, no text can end the script element with the data.
     stores.write(output, template.replace("{{data}}", data.replace("<", "\\u003c")).encode())
 

@@ -1,14 +1,13 @@
 """A probe's results as a table, as JSON and as a plot."""
 
 import dataclasses
-import json
 import os
 import pathlib
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from elmo_tf.files import staging
+from elmo_tf.files import json_file, staging
 
 _COLORS = {"baseline": "0.7", "layer": "tab:blue", "mix": "tab:orange"}
 
@@ -49,7 +48,7 @@ class Results:
         """Writes JSON, the table and a plot to the new folder `output`, all or nothing."""
         name = self.title.lower()
         with staging.new_folder(output) as folder:
-            (folder / f"{name}.json").write_text(json.dumps(self.to_json(), indent=2) + "\n", "utf-8")
+            (folder / f"{name}.json").write_text(json_file.dumps(self.to_json(), indent=2) + "\n", "utf-8")
             (folder / f"{name}.txt").write_text(self.table() + "\n", "utf-8")
             self._plot(folder / f"{name}.png")
 

@@ -1,6 +1,5 @@
 """The weights of published files as NumPy arrays: a table of names, and their shapes; no TensorFlow."""
 
-import contextlib
 import os
 import pathlib
 import re
@@ -11,7 +10,8 @@ import h5py
 import numpy as np
 
 from elmo_tf.config import ModelConfig
-from elmo_tf.errors import InputError, is_about_memory, reason
+from elmo_tf.errors import InputError
+from elmo_tf.files import hdf5_file
 from elmo_tf.published.models import SOFTMAX_FILE, VOCABULARY_FILE, WEIGHTS_FILE
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.text.vocabulary import Softmax
@@ -116,10 +116,8 @@ def read_all(source: StoredArrays, expected: Shapes) -> Iterator[tuple[str, np.n
 
 
 def read_hdf5(path: str | os.PathLike, expected: Shapes) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields the arrays of an HDF5 file; raises `InputError` as `read_all`, or if it is missing or damaged."""
-    if not pathlib.Path(path).is_file():
-        raise InputError(str(path), "no such file")
-    with damage_reported("a complete HDF5 file", path), h5py.File(path) as file:
+    """Yields the arrays of an HDF5 file; raises `InputError` as `read_all` and `hdf5_file.open_file`."""
+    with hdf5_file.open_file(path) as file:
         yield from read_all(StoredArrays(path, _shapes(file), lambda name: file[name][()]), expected)
 
 
@@ -145,23 +143,9 @@ def read_softmax(weights: str | os.PathLike, config: ModelConfig) -> Softmax | N
     has_files = (folder / SOFTMAX_FILE).is_file() and (folder / VOCABULARY_FILE).is_file()
     if not has_files or pathlib.Path(weights).name != WEIGHTS_FILE:
         return None
-    words = vocabulary_lib.from_bytes((folder / VOCABULARY_FILE).read_bytes(), str(folder / VOCABULARY_FILE))
+    words = vocabulary_lib.read(folder / VOCABULARY_FILE)
     expected = {"kernel": (len(words), config.lstm.projection_dim), "bias": (len(words),)}
     return Softmax(**dict(read_hdf5(folder / SOFTMAX_FILE, expected)), vocabulary=words)
-
-
-@contextlib.contextmanager
-def damage_reported(expected: str, source: str | os.PathLike) -> Iterator[None]:
-    """Turns exceptions in the block, which reads the file `source`, into `InputError`, except those about memory.
-
-    Libraries raise exceptions of many types for damaged files.
-    """
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, InputError) or is_about_memory(error):
-            raise
-        raise InputError(str(source), f"not {expected} ({reason(error)})") from None
 
 
 def _shapes(file: h5py.File) -> Shapes:

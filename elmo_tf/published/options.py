@@ -1,6 +1,5 @@
 """`options.json` of bilm-tf and AllenNLP <-> our configuration, in a table of keys."""
 
-import json
 import operator
 import os
 import pathlib
@@ -106,7 +105,7 @@ def write_options(model: config_lib.ModelConfig, path: str | os.PathLike) -> Non
             _put(options, option.key, value)
         elif option.key == "char_cnn.n_characters":
             _put(options, option.key, option.default)
-    pathlib.Path(path).write_text(json.dumps(options) + "\n", "utf-8")
+    pathlib.Path(path).write_text(json_file.dumps(options) + "\n", "utf-8")
 
 
 def _flattened(values: Any, prefix: str = "") -> dict[str, Any]:
@@ -137,8 +136,8 @@ def _value(option: _Option, values_by_key: dict[str, Any]) -> Any:
     if option.allowed is not None and not any(
         value == other and type(value) is type(other) for other in option.allowed
     ):
-        expected = " or ".join(json.dumps(allowed) for allowed in option.allowed)
-        raise InputError(option.key, expected, json.dumps(value))
+        expected = " or ".join(json_file.dumps(allowed) for allowed in option.allowed)
+        raise InputError(option.key, expected, json_file.dumps(value))
     return value
 
 

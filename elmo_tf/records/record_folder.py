@@ -11,8 +11,8 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from elmo_tf.errors import InputError, unreadable
-from elmo_tf.files import json_file
+from elmo_tf.errors import InputError
+from elmo_tf.files import intact, json_file
 from elmo_tf.files.json_file import Count
 from elmo_tf.records import wire
 from elmo_tf.text import vocabulary as vocabulary_lib
@@ -102,17 +102,12 @@ def open_folder(path: str | os.PathLike) -> Records:
     if in_shards != info.sentences:
         raise InputError(str(file), f"the shards add up to {in_shards} sentences, `sentences` says {info.sentences}")
     source = folder / VOCABULARY_FILE
-    try:
-        content = source.read_bytes()
-    except OSError as error:
-        raise unreadable(source, error) from None
-    vocabulary = vocabulary_lib.from_bytes(content, str(source))
+    vocabulary = vocabulary_lib.read(source)
     if vocabulary.sha256() != info.vocabulary.sha256:
         raise InputError(str(source), f"its checksum differs from {INFO_FILE}")
     records = Records(folder.absolute(), info, vocabulary)  # the current folder may change
     for shard, described in zip(records.shards, info.shards, strict=True):
-        if not shard.exists():
-            raise InputError(str(shard), "no such file")
+        intact.check_regular(shard)
         if (size := shard.stat().st_size) != described.bytes:
             raise InputError(str(shard), f"is {size:,} bytes, {INFO_FILE} says {described.bytes:,}")
     return records
@@ -120,17 +115,8 @@ def open_folder(path: str | os.PathLike) -> Records:
 
 def read_shard(path: str | os.PathLike) -> list[bytes]:
     """Returns the records of a TFRecord file, their checksums verified; raises `InputError` if it is damaged."""
-    content = pathlib.Path(path).read_bytes()
-    records, position = [], 0
-    while position < len(content):
-        start = position + wire.HEADER_BYTES
-        length = int.from_bytes(content[position : position + 8], "little")
-        if content[position:start] != wire.frame_header(length):
-            raise InputError(str(path), f"no TFRecord at byte {position}: the file is damaged")
-        end = start + length
-        record = content[start:end]
-        if wire.masked_crc(record) != content[end : end + wire.CHECKSUM_BYTES]:
-            raise InputError(str(path), f"damaged: the TFRecord at byte {position} has a wrong checksum")
-        records.append(record)
-        position = end + wire.CHECKSUM_BYTES
-    return records
+    try:
+        with open(path, "rb") as file:
+            return list(wire.read_frames(file))
+    except wire.DamagedError as error:
+        raise InputError(str(path), f"damaged: {error}") from None

@@ -15,15 +15,16 @@ With `pool` in `info`, a line has `(layers, dim)` or `(dim,)`.
 
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
 
 from elmo_tf.errors import InputError
-from elmo_tf.files import json_file
-from elmo_tf.records import record_folder
+from elmo_tf.files import intact, json_file, stores
+from elmo_tf.files.json_file import Count
+from elmo_tf.records import record_folder, wire
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -36,6 +37,7 @@ MATRIX_FILE, IDS_FILE, SENTENCES_FILE = "vectors.npy", "ids.txt", "sentences.txt
 
 class _Shard(msgspec.Struct, frozen=True):
     name: record_folder.ShardName
+    bytes: Count
 
 
 class _Info(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +79,24 @@ def decode(record: bytes) -> tuple[bytes, list[bytes], np.ndarray]:
     return name, strings["tokens"], vectors
 
 
+def read_shard(path: str, num_lines: int) -> Iterator[bytes]:
+    """Yields the encoded lines of a shard, local or in a store.
+
+    Raises:
+        stores.ReadError: if it cannot be read, a checksum is wrong, or it does not have `num_lines` lines.
+    """
+    count = 0
+    with stores.read_errors(path), stores.open_file(path) as file:
+        try:
+            for record in wire.read_frames(file):
+                yield record
+                count += 1
+        except wire.DamagedError as error:
+            raise stores.ReadError(f"{path} is damaged: {error}") from None
+    if count != num_lines:
+        raise stores.ReadError(f"{path} is damaged: it has {count:,} of {num_lines:,} lines")
+
+
 def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
     """Returns the vectors in a finished folder, a line of the text at a time, in the text's order.
 
@@ -84,7 +104,8 @@ def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
     `vectors` float32 or float16 `(layers, tokens, dim)` or `(tokens, dim)`; pooled, `(layers, dim)` or `(dim,)`.
 
     Raises:
-        InputError: if the folder is not finished, or its `info.json` is damaged or of another format.
+        InputError: if the folder is not finished, its `info.json` is damaged or of another format, or a shard does not
+            have its size. TensorFlow raises an error for a wrong checksum.
     """
     import tensorflow as tf  # noqa: PLC0415 - the rest of this module works without it
 
@@ -108,4 +129,7 @@ def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
         elements = {name: values[name] for name in features if name not in ("shape", "vectors")}
         return elements | {"vectors": vectors}
 
-    return tf.data.TFRecordDataset([str(folder / shard.name) for shard in info.shards]).map(parse)
+    shards = [folder / shard.name for shard in info.shards]
+    for path, shard in zip(shards, info.shards, strict=True):
+        intact.check(path, shard.bytes, None)
+    return tf.data.TFRecordDataset(list(map(str, shards))).map(parse)

@@ -1,11 +1,14 @@
-"""Encodes sentences as TFRecords by hand, several times as fast as with protocol buffer objects.
+"""Encodes sentences as TFRecords by hand, several times as fast as with protocol buffer objects; reads TFRecords.
 
 The bytes are those of protobuf's deterministic serialization of `tf.train.Example`
 (protobuf.dev/programming-guides/encoding): features by name, integers packed.
 """
 
 import functools
+import os
 import struct
+from collections.abc import Iterator
+from typing import BinaryIO
 
 import google_crc32c
 
@@ -62,6 +65,30 @@ def frame_header(length: int) -> bytes:
     """Returns the header of a TFRecord whose data have `length` bytes."""
     packed = struct.pack("<Q", length)
     return packed + masked_crc(packed)
+
+
+class DamagedError(ValueError):
+    """A file is not what was written; the message says from which byte on."""
+
+
+def read_frames(file: BinaryIO) -> Iterator[bytes]:
+    """Yields the records of a TFRecord file that can seek; raises `DamagedError` unless all checksums are right."""
+    size = file.seek(0, os.SEEK_END)
+    position = file.seek(0)
+    while position < size:
+        header = file.read(HEADER_BYTES)
+        length = int.from_bytes(header[:8], "little")
+        if header != frame_header(length):
+            raise DamagedError(f"no TFRecord at byte {position}")
+        end = position + HEADER_BYTES + length + CHECKSUM_BYTES
+        # Compared before memory is taken for the record.
+        if end > size:
+            raise DamagedError(f"the file ends within the TFRecord at byte {position}")
+        record = file.read(length)
+        if file.read(CHECKSUM_BYTES) != masked_crc(record):
+            raise DamagedError(f"the TFRecord at byte {position} has a wrong checksum")
+        yield record
+        position = end
 
 
 def _feature(name: bytes, kind: int, content: bytes) -> bytes:

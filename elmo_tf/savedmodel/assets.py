@@ -1,6 +1,5 @@
 """An exported model's folder: its newest version, and the assets: configuration and provenance."""
 
-import json
 import os
 import pathlib
 from collections.abc import Iterable
@@ -37,7 +36,7 @@ def write(folder: pathlib.Path, config: config_lib.Config, provenance: dict[str,
     paths = []
     for name, values in contents.items():
         paths.append(folder / pathlib.PurePosixPath(name).name)
-        paths[-1].write_text(json.dumps(values, indent=2) + "\n", "utf-8")
+        paths[-1].write_text(json_file.dumps(values, indent=2) + "\n", "utf-8")
     return paths
 
 

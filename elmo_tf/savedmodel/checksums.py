@@ -4,13 +4,12 @@ It shows damaged and lost files. It does not protect from an attacker, who can c
 """
 
 import hashlib
-import json
 import pathlib
 
 import msgspec
 
 from elmo_tf.errors import InputError
-from elmo_tf.files import json_file
+from elmo_tf.files import intact, json_file
 from elmo_tf.files.json_file import Count
 from elmo_tf.savedmodel import contract
 
@@ -29,7 +28,7 @@ def write(folder: pathlib.Path) -> None:
     }
     path = folder / contract.CHECKSUMS_FILE
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(listed, indent=2) + "\n", "utf-8")
+    path.write_text(json_file.dumps(listed, indent=2) + "\n", "utf-8")
 
 
 def check(savedmodel: pathlib.Path, thorough: bool = False) -> dict[str, Listed]:
@@ -46,6 +45,8 @@ def check(savedmodel: pathlib.Path, thorough: bool = False) -> dict[str, Listed]
     if not file.exists():
         raise InputError(str(savedmodel), f"not an export of elmo-tf: it has no {contract.CHECKSUMS_FILE}")
     listed = json_file.read(file, dict[str, Listed])
+    for name in _names(savedmodel):
+        intact.check_regular(savedmodel / name)
     for name, about in listed.items():
         path = savedmodel / name
         if not path.is_file():

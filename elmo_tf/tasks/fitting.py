@@ -17,8 +17,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from elmo_tf.errors import InputError
-from elmo_tf.files import stores
+from elmo_tf.errors import InputError, damage_reported
+from elmo_tf.files import intact, json_file, stores
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.tasks import batching
 from elmo_tf.tasks.batching import Predictor
@@ -137,7 +137,9 @@ class _State:
         """Sets the state of the run so far and returns its history."""
         if not self._path.exists():
             return []
-        with np.load(self._path) as stored:
+        intact.check_regular(self._path)
+        state = "a complete state of a run; delete the file to train from the start"
+        with damage_reported(state, self._path), np.load(self._path) as stored:
             arrays = [stored[str(number)] for number in range(len(stored.files) - 1)]
             history = json.loads(str(stored[_HISTORY]))
         for variable, array in zip(self._all, arrays, strict=False):
@@ -150,7 +152,7 @@ class _State:
         content = io.BytesIO()
         values = enumerate([*self._all, *self._best])
         arrays: dict[str, Any] = {str(number): np.asarray(value) for number, value in values}
-        np.savez(content, **arrays | {_HISTORY: np.array(json.dumps(history))})
+        np.savez(content, **arrays | {_HISTORY: np.array(json_file.dumps(history))})
         stores.write(self._path, content.getvalue())
 
     def keep_best(self) -> None:

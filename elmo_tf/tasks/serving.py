@@ -5,7 +5,6 @@ Signatures: `tokens` takes token sequences, string `(batch, time)`, padded on th
 are those of `System.served`; `default` also returns the tokens. A question answering system has `tokens` alone.
 """
 
-import json
 import os
 import pathlib
 
@@ -13,6 +12,7 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
+from elmo_tf.files import json_file
 from elmo_tf.savedmodel import contract, graph_checks, sample_calls, writing
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
 from elmo_tf.tasks.layers.token_layers import WordEmbedding
@@ -37,7 +37,7 @@ def export(system: System, network: keras.Model, output: str | os.PathLike) -> p
             raise OSError(f"cannot write the SavedModel: {error.message}") from error
         sample_calls.write(folder, signatures | serving, _sample_inputs(signatures | serving))
         about = {"task": system.name, "labels": system.labels}
-        (folder / contract.SYSTEM_FILE).write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+        (folder / contract.SYSTEM_FILE).write_text(json_file.dumps(about, indent=1) + "\n", "utf-8")
 
     return writing.new_version(output, write)
 

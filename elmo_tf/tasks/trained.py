@@ -1,22 +1,20 @@
 """A trained system on disk: a `.keras` file, its configuration, and its scores."""
 
 import dataclasses
-import json
 import logging
 import os
 import pathlib
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
-import h5py
 import keras
 import msgspec
 import numpy as np
 
 from elmo_tf import config as config_lib
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
-from elmo_tf.errors import InputError, suggestion
-from elmo_tf.files import json_file, staging, stores
+from elmo_tf.errors import InputError, damage_reported, suggestion
+from elmo_tf.files import hdf5_file, intact, json_file, staging, stores
 from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.published import models
 from elmo_tf.tasks.batching import Predictor
@@ -163,10 +161,11 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
     if not (folder / SCORES).exists():
         raise InputError(str(workdir), "its training has not ended, or nothing was learned")
     system = _system(config, dataclasses.replace(config.reading, **reading), folder / CONFIG)
-    try:
+    intact.check_regular(folder / MODEL)
+    with damage_reported("a complete Keras model", folder / MODEL):
+        with hdf5_file.open_keras_weights(folder / MODEL):
+            pass  # Keras itself follows links to other files
         return Trained(system, keras.models.load_model(folder / MODEL, compile=False))
-    except (OSError, ValueError) as error:
-        raise InputError(str(folder / MODEL), f"is not a Keras model ({str(error).splitlines()[0]})") from None
 
 
 def _load_published(name: str, task: str | None, reading: Reading) -> Trained:
@@ -176,7 +175,7 @@ def _load_published(name: str, task: str | None, reading: Reading) -> Trained:
     files = model.files()
     options = json_file.read(files.options, PublishedOptions)
     system = _system(options, reading, files.options)
-    with h5py.File(files.weights) as file:
+    with hdf5_file.open_file(files.weights) as file:
         words = WordTable(file["words"].asstr()[()].tolist(), np.zeros((0, 0), np.float32))
         network = system.network(TokenVectors(system.recipe, words, options.elmo))
         for number, variable in enumerate(network.trainable_variables):
@@ -244,4 +243,4 @@ def save_network(network: keras.Model, folder: pathlib.Path) -> None:
 
 def write_json(path: pathlib.Path, value: Any) -> None:
     """Writes a JSON file, completely or not at all."""
-    stores.write(path, json.dumps(value, indent=1).encode() + b"\n")
+    stores.write(path, json_file.dumps(value, indent=1).encode() + b"\n")

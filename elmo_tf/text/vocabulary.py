@@ -1,12 +1,14 @@
 """The softmax's words and their ids, in the order that log-uniform sampling needs."""
 
 import hashlib
+import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from elmo_tf.errors import InputError
+from elmo_tf.files import intact
 
 SPECIAL_TOKENS = (b"<S>", b"</S>", b"<UNK>")
 BEGIN_ID, END_ID, UNKNOWN_ID = range(3)
@@ -68,6 +70,11 @@ def from_bytes(content: bytes, source: str) -> Vocabulary:
         InputError: as `Vocabulary`, or if the file is empty.
     """
     return Vocabulary(_lines(content, source), source)
+
+
+def read(path: str | os.PathLike) -> Vocabulary:
+    """Returns the vocabulary in a file; raises `InputError` as `from_bytes` and `intact.read`."""
+    return from_bytes(intact.read(path), str(path))
 
 
 def from_published(content: bytes, source: str) -> tuple[Vocabulary, list[int]]:

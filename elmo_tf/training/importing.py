@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError, unreadable
+from elmo_tf.errors import InputError, damage_reported, unreadable
 from elmo_tf.files import staging
 from elmo_tf.model.fast import BiLM
 from elmo_tf.published import arrays
@@ -56,7 +56,7 @@ def import_checkpoint(
     arrays.stored_names(source, expected)  # before the network takes memory
     bilm = BiLM(config.model, rows)
     optimizer = optimizers.from_config(config.train, bilm)
-    with arrays.damage_reported(_WHOLE, prefix):
+    with damage_reported(_WHOLE, prefix):
         published_weights.assign(_with_our_order(source, lines), expected, _variables(bilm, optimizer))
     return save_new(workdir, config, bilm, vocabulary=words, optimizer=optimizer, step=step)
 
@@ -100,7 +100,7 @@ def _open_checkpoint(prefix: str | os.PathLike) -> tuple[arrays.StoredArrays, in
     if not pathlib.Path(f"{prefix}.index").is_file():
         raise InputError(str(prefix), f"not the prefix of a checkpoint's files: there is no {prefix}.index")
     staging.check_for_tensorflow(prefix)
-    with arrays.damage_reported(_WHOLE, prefix):
+    with damage_reported(_WHOLE, prefix):
         reader = tf.train.load_checkpoint(os.fspath(prefix))
         shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
         if shapes.get("global_step") != ():

@@ -235,7 +235,7 @@ class Run:
         evaluations = comparable(self.heldout.evaluations())
         if len(evaluations) > 1:
             lines = evaluations[0], evaluations[-1], best(evaluations)
-            perplexities = [f"{line.perplexity:.1f} at step {line.step:,}" for line in lines if line]
+            perplexities = [f"{line.rank:.1f} at step {line.step:,}" for line in lines if line]
             message = "held-out perplexity: first %s, last %s; best %s, kept as the checkpoint `best`"
             self.info(message, *perplexities)
 

@@ -10,7 +10,6 @@ TensorFlow checks the values itself when it reads them, but not all of the index
 
 import contextlib
 import dataclasses
-import json
 import math
 import pathlib
 import sys
@@ -80,7 +79,7 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
     def write(self, folder: pathlib.Path) -> None:
         """Writes `progress.json` and, unless the states are zero, `states.npz`."""
         values = msgspec.to_builtins(msgspec.structs.replace(self, states=None))
-        (folder / PROGRESS_FILE).write_text(json.dumps(values) + "\n", "utf-8")
+        (folder / PROGRESS_FILE).write_text(json_file.dumps(values) + "\n", "utf-8")
         if self.states is not None:
             np.savez(folder / _STATES_FILE, **_state_arrays(self.states))
 
@@ -144,7 +143,7 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
     snapshot.progress.write(folder)
     files = sorted(folder.iterdir())
     manifest = {path.name: {"crc32c": _crc32c(path)} for path in files if not _is_data(path.name)}
-    (folder / MANIFEST_FILE).write_text(json.dumps(manifest) + "\n", "utf-8")
+    (folder / MANIFEST_FILE).write_text(json_file.dumps(manifest) + "\n", "utf-8")
     for path in (*files, folder / MANIFEST_FILE, folder):
         staging.sync(path)
 
@@ -158,6 +157,9 @@ def num_bytes(bilm: BiLM, slots: Slots | None, states: States | None) -> int:
 def check(folder: pathlib.Path) -> None:
     """Raises `DamagedError`, naming the folder, unless every file in the manifest has its checksum."""
     with _damage_named(folder):
+        for path in folder.iterdir():
+            if not path.is_file():  # reading a pipe would wait for ever
+                raise _damaged(folder, f"{path.name} is not a regular file")
         source = folder / MANIFEST_FILE
         manifest = json_file.parse(source.read_bytes(), dict[str, _File], str(source))
         for name in {PROGRESS_FILE, _INDEX_FILE} - manifest.keys():

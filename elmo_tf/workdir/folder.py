@@ -12,7 +12,6 @@ TensorFlow is only imported to build a network.
 
 import contextlib
 import dataclasses
-import json
 import os
 import pathlib
 import shlex
@@ -157,10 +156,10 @@ def open_workdir(workdir: str | os.PathLike) -> Workdir:
         raise InputError(str(file), "no key tokenizer")
     tokenizers.check(tokenizer, f"{file}: tokenizer")
     source = folder / VOCABULARY_FILE
-    vocabulary = vocabulary_lib.from_bytes(source.read_bytes(), str(source)) if source.exists() else None
+    vocabulary = vocabulary_lib.read(source) if source.exists() else None
     return Workdir(folder.absolute(), config, vocabulary, tokenizer)  # the current folder may change
 
 
 def _to_json(workdir: Workdir) -> bytes:
     values = config_lib.to_dict(workdir.config) | {"tokenizer": workdir.tokenizer}
-    return (json.dumps(values, indent=2) + "\n").encode()
+    return (json_file.dumps(values, indent=2) + "\n").encode()

@@ -8,8 +8,6 @@ It holds no times, so a run that was killed and resumed leaves the same file as 
 once, when it starts, and appends to it.
 """
 
-import contextlib
-import json
 import logging
 import math
 import os
@@ -20,7 +18,7 @@ from typing import Any
 import msgspec
 
 from elmo_tf.errors import InputError
-from elmo_tf.files import json_file, staging
+from elmo_tf.files import intact, json_file, staging
 from elmo_tf.files.json_file import Count
 
 FILE = "metrics.jsonl"
@@ -40,18 +38,18 @@ class HeldoutLine(msgspec.Struct, frozen=True):
 
     step: Count
     heldout: str  # identifies the text, or the part of it
-    perplexity: float  # may be infinite or NaN if the model diverged
+    perplexity: float | None  # None, which earlier versions wrote as NaN or Infinity: the model diverged
     tokens: Count = 0  # predicted by each direction
     whole: bool = False  # the whole text, while the run's other evaluations are of a part
 
     def __post_init__(self) -> None:
-        if self.perplexity < 0:
+        if self.perplexity is not None and self.perplexity < 0:
             raise ValueError("Expected a perplexity of at least 0")
 
     @property
     def rank(self) -> float:
-        """The perplexity to compare; NaN is worse than any number."""
-        return math.inf if math.isnan(self.perplexity) else self.perplexity
+        """The perplexity to compare; that of a model that diverged is worse than any number."""
+        return math.inf if self.perplexity is None or math.isnan(self.perplexity) else self.perplexity
 
 
 _HELDOUT = b'"heldout"'  # only in lines about evaluations
@@ -90,7 +88,7 @@ class MetricsFile:
 
     def add(self, values: MetricsLine) -> None:
         """Adds a line; `flush` writes it."""
-        self._pending.append(json.dumps(values).encode() + b"\n")
+        self._pending.append(json_file.dumps(values).encode() + b"\n")
         if "heldout" in values:
             self.evaluations.append(msgspec.convert(values, HeldoutLine))
         if self._on_line is None:
@@ -178,7 +176,10 @@ def _parsed(path: str | os.PathLike, line: bytes, number: int) -> StepLine | Hel
 
 def _lines(path: pathlib.Path) -> Iterator[tuple[bytes, int]]:
     """Yields the complete lines of a file, if there is one, and their numbers; a crash may have cut the last one."""
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+    if not path.exists():
+        return
+    intact.check_regular(path)
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if line.endswith(b"\n"):
                 yield line, number

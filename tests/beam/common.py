@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -65,12 +66,12 @@ def start(*arguments: object, **variables: str) -> subprocess.Popen:
 def interrupted(
     owner: object, name: str, after: int = 0, when: Callable[..., bool] = lambda *_: True
 ) -> Iterator[pytest.ExceptionInfo]:
-    """Has an interrupt end the block at the `after`-th call of a function, from 0, of those `when` holds for."""
+    """Has Ctrl-C end the block at the `after`-th call of a function, from 0, of those `when` holds for."""
     call, count = getattr(owner, name), itertools.count()
 
     def counted(*arguments: Any) -> Any:
         if when(*arguments) and next(count) == after:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return call(*arguments)
 
     with mock.patch.object(owner, name, counted), pytest.raises(KeyboardInterrupt) as caught:

@@ -169,16 +169,15 @@ def test_every_job_has_a_name_of_its_own_after_the_users():
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_that_ends_the_command_is_an_interrupt_while_it_has_a_remote_job(number):
-    options = parsed("--runner=PortableRunner", "--job_endpoint=localhost:1")
+@pytest.mark.parametrize("given", [[], ["--runner=PortableRunner", "--job_endpoint=localhost:1"]])
+def test_a_signal_that_ends_the_command_is_an_interrupt_while_it_has_a_job(number, given):
+    options = parsed(*given)
     before = signal.signal(number, signal.SIG_DFL)  # under `nohup`, SIGHUP is ignored
     try:
         with pytest.raises(KeyboardInterrupt), runners.configured_pipeline(options, ""):
             os.kill(os.getpid(), number)
             time.sleep(5)
         assert signal.getsignal(number) == signal.SIG_DFL
-        with runners.configured_pipeline(parsed(), ""):
-            assert signal.getsignal(number) == signal.SIG_DFL
         signal.signal(number, signal.SIG_IGN)
         with runners.configured_pipeline(options, ""):
             os.kill(os.getpid(), number)  # stays ignored

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -20,6 +21,7 @@ from elmo_tf.beam import beam_internals, runners
 from elmo_tf.beam.preprocess import PreprocessConfig, run, shards
 from elmo_tf.cli import jobs
 from elmo_tf.corpus import corpora
+from elmo_tf.errors import InputError
 from tests.beam.common import HAS_PROC, LOOPBACK, PROCESSES, contents, listening, start
 from tests.helpers import descendants, slow
 
@@ -106,7 +108,7 @@ def damaged(tmp_path: pathlib.Path) -> list[object]:
     return ["preprocess", "--input", tmp_path / "a.gz", f"--output={tmp_path / 'output'}"]
 
 
-@pytest.mark.parametrize("runner", ["processes", *map(slow, ("default", "bundles", "portable"))])
+@pytest.mark.parametrize("runner", ["processes", "threads", *map(slow, ("default", "bundles", "portable"))])
 def test_an_error_in_a_worker_is_one_line(tmp_path, runner, beam_options):
     process = start(*damaged(tmp_path), *beam_options)
     first, *between, last = finished(process).splitlines()
@@ -115,6 +117,13 @@ def test_an_error_in_a_worker_is_one_line(tmp_path, runner, beam_options):
     assert between == [] or runner == "portable"  # Beam prints its traceback
     assert re.search(r"^elmo-tf: error: .*a.gz: cannot be decompressed ", last)
     assert os.listdir(tmp_path) == ["a.gz"]
+
+
+def test_an_error_whose_text_names_an_interrupt_is_an_error(tmp_path):
+    _, *arguments, _ = damaged(tmp_path)
+    (tmp_path / "a.gz").rename(tmp_path / "KeyboardInterrupt.gz")
+    with pytest.raises(InputError, match=r"/KeyboardInterrupt.gz: cannot be decompressed "):
+        jobs.run("preprocess", [arguments[0], str(tmp_path / "KeyboardInterrupt.gz"), f"--output={tmp_path / 'out'}"])
 
 
 def running_workers(process: subprocess.Popen, text: pathlib.Path, output: pathlib.Path) -> list[int]:
@@ -148,6 +157,29 @@ def test_a_worker_that_dies_ends_the_job_in_one_line_and_the_same_command_comple
     finished(start(*arguments[:-1], f"--output={whole}"))
     assert contents(tmp_path / "output") == contents(whole)
     assert json.loads((whole / "info.json").read_text())["tokens"] == 2_000_000
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, slow(signal.SIGINT)])
+def test_a_command_that_is_terminated_removes_its_temporary_files(tmp_path, number):
+    for name in ("tmp", "text"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "text" / "a.txt").write_bytes(b"some words in a sentence\n" * 400_000)
+    arguments = ["preprocess", "--input", tmp_path / "text", "--shards=8", f"--output={tmp_path / 'output'}"]
+    process = start(*arguments, *PROCESSES, TMPDIR=str(tmp_path / "tmp"))
+    running_workers(process, tmp_path / "text", tmp_path / "output")
+    assert os.listdir(tmp_path / "tmp") != []
+    process.send_signal(number)
+    assert finished(process).splitlines()[-1] == "elmo-tf: interrupted; run the same command again"
+    assert process.returncode == 130
+    assert os.listdir(tmp_path / "tmp") == []
+
+
+def test_a_pipeline_that_does_not_run_leaves_no_temporary_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(InputError), runners.configured_pipeline(runners.parse([]), "elmo_tf.beam.preprocess"):
+        assert len(os.listdir(tmp_path)) == 1
+        raise InputError("a", "b")
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.skipif(not HAS_PROC, reason="needs /proc")

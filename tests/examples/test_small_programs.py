@@ -5,8 +5,10 @@ import http.server
 import importlib.util
 import json
 import re
+import socket
 import sys
 import threading
+import time
 import types
 
 import keras
@@ -115,6 +117,63 @@ def test_the_server_listens_on_loopback_and_answers_lists_of_sentences_alone(sav
     for body in (b"", b"{", b"[1, 2]", b'"a"', b'{"a": 1}', b"[[1]]", b"\xff"):
         status, answer = posted(http_server, body)
         assert status == 400 and b"expected a list of sentences" in answer, body
+
+
+def sent(server, request: bytes) -> bytes:
+    """Sends bytes that may be no whole request; returns what the server answers until it closes the connection."""
+    with socket.create_connection(server.server_address, timeout=60) as connection:
+        connection.sendall(request)
+        return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+
+
+HEAD = b"POST / HTTP/1.0\r\nContent-Length: "
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (HEAD + b"100000\r\n\r\n", 413),
+        (HEAD + b"10000\r\n\r\n" + b"[" * 10_000, 400),
+        (HEAD + b"%d\r\n\r\n" % 10**15, 413),
+        (HEAD + b"9" * 5000 + b"\r\n\r\n", 413),
+        (HEAD + b"-1\r\n\r\n", 400),
+        (b"POST / HTTP/1.0\r\n\r\n", 400),
+        (HEAD + b"2\r\nOrigin: https://example.org\r\n\r\n[]", 403),
+        (HEAD + b"2\r\nOrigin: null\r\n\r\n[]", 403),
+    ],
+)
+def test_the_server_refuses_what_would_cost_memory_or_comes_from_a_page(http_server, request_bytes, status):
+    assert sent(http_server, request_bytes).startswith(b"HTTP/1.0 %d " % status)
+
+
+def test_a_page_of_the_server_itself_is_answered(http_server):
+    for host in ("127.0.0.1", "localhost"):
+        origin = f"Origin: http://{host}:{http_server.server_port}\r\n".encode()
+        assert sent(http_server, HEAD + b"2\r\n" + origin + b"\r\n[]").startswith(b"HTTP/1.0 200 ")
+
+
+def test_slow_clients_are_ended_and_take_a_bounded_number_of_threads(savedmodel, monkeypatch, capsys):
+    module = imported("http_server")
+    monkeypatch.setattr(module, "SECONDS", 0.5)
+    monkeypatch.setattr(module, "MAX_CLIENTS", 2)
+    server = module.server(str(savedmodel.path), port=0)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    requests = [b"", b"POST / HT", HEAD + b"2\r\n", HEAD + b"2\r\n\r\n["] * 2
+    connections = [socket.create_connection(server.server_address, timeout=60) for _ in requests]
+    for connection, request in zip(connections, requests, strict=True):
+        connection.sendall(request)
+    time.sleep(0.3)  # until the server has accepted all that it will
+    serving = [thread for thread in threading.enumerate() if "process_request_thread" in thread.name]
+    assert len(serving) <= 4  # two, and those that are about to end
+    for connection in connections:
+        assert connection.recv(100).startswith(b"HTTP/1.0 408 ")
+        connection.close()
+    assert posted(server, b"[]") == (200, b"[]")
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_the_servers_command_takes_a_model_and_a_port_and_prints_its_address(savedmodel, monkeypatch, capsys):

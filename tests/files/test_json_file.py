@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from typing import Annotated, Literal
 
 import msgspec
@@ -11,6 +12,7 @@ from elmo_tf import errors
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
+from tests.helpers import ROOT
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -71,6 +73,17 @@ def test_what_does_not_fit_is_named(tmp_path, content, message):
 def test_a_wrong_word_is_refused_with_those_to_choose_from_and_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(InputError, match=r'^key: expected one of a, b, found "c"$'):
         errors.convert("c", Literal["a", "b"], "key")
-    for path, problem in ((tmp_path / "none", "no such file"), (tmp_path, r"cannot be read \(Is a directory\)")):
+    for path, problem in ((tmp_path / "none", "no such file"), (tmp_path, "is a folder, not a file")):
         with pytest.raises(InputError, match=rf"^{path}: {problem}$"):
             json_file.read(path, Info)
+
+
+def test_numbers_that_json_does_not_know_are_null():
+    value = {"a": [math.nan, (math.inf, 1.5)], "b": {"c": -math.inf}, "d": "NaN"}
+    assert json_file.dumps(value) == '{"a": [null, [null, 1.5]], "b": {"c": null}, "d": "NaN"}'
+    assert json_file.dumps({"a": "\u00e9"}, ensure_ascii=False, indent=1) == '{\n "a": "\u00e9"\n}'
+
+
+def test_all_json_is_written_by_it():
+    writers = [path for path in (ROOT / "elmo_tf").rglob("*.py") if re.search(r"\bjson\.dumps?\b", path.read_text())]
+    assert {path.name for path in writers} == {"json_file.py", "config.py", "errors.py"}  # the others write no file

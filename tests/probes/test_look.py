@@ -158,6 +158,15 @@ def test_markup_in_a_sentence_stays_text(written):
     assert [" ".join(tokens) for tokens in data["tokens"]] == [sentence, f"{sentence} a", "<b>a</b> dog"]
 
 
+def test_boundary_tokens_in_the_text_leave_a_page_of_valid_json(workdir, tmp_path):
+    (tmp_path / "text").write_text("the <S> cat </S> sat\nthe cat\n")
+    look.write(sources.find(workdir.path), tmp_path / "text", "the", tmp_path / "page.html")
+    (data,) = (text for text in _Elements((tmp_path / "page.html").read_text()).texts if text.startswith("{"))
+    forward, backward, both = json.loads(data, parse_constant=pytest.fail)["bits"][0]
+    assert [number is None for number in both] == [False, True, False, True, False]
+    assert None not in forward + backward
+
+
 def test_the_template_names_no_address_and_its_policy_allows_none():
     template = (ROOT / "elmo_tf" / "probes" / "look.html").read_text("utf-8")
     assert re.findall(r"\w+://[^\"']*", template) == ["http://www.w3.org/2000/svg"]  # the name of SVG's elements

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, damage_reported
 from elmo_tf.published import weights as published_weights
-from elmo_tf.published.arrays import damage_reported
 from elmo_tf.published.options import parse_options, read_options
 from elmo_tf.text import char_ids
 from tests import checks, float64

@@ -5,7 +5,9 @@ import logging
 import re
 import shutil
 import sys
+import zipfile
 
+import h5py
 import keras
 import pytest
 
@@ -188,7 +190,7 @@ def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
         ("config.json", '{"task": "toy", "recipe": {}}', "no key labels"),
         ("config.json", '{"task": "toy", "recipe": {"fit": {"x": 1}}, "labels": []}', "no setting 'fit.x'.*"),
         ("scores.json", '{"best": "../seed_0"}', "best to be .*, found .../seed_0."),
-        ("model.keras", "", r"is not a Keras model \(.*\)"),
+        ("model.keras", "", r"not a complete Keras model \(.*\)"),
     ],
 )
 def test_a_damaged_file_is_named(done, tmp_path, name, content, message):
@@ -197,6 +199,16 @@ def test_a_damaged_file_is_named(done, tmp_path, name, content, message):
         (tmp_path / "run" / "config.json").unlink()
     (tmp_path / "run" / name).write_text(content)
     with pytest.raises(InputError, match=f"^.*/{name}: (expected )?{message}$"):
+        tasks.load(tmp_path / "run")
+
+
+def test_a_network_with_a_link_to_another_file_is_refused(done, tmp_path):
+    network = shutil.copytree(done[0], tmp_path / "run") / "model.keras"
+    with h5py.File(tmp_path / "weights", "w") as file:
+        file["layers"] = h5py.ExternalLink("/other", "/layers")
+    with zipfile.ZipFile(network, "w") as archive:
+        archive.write(tmp_path / "weights", "model.weights.h5")
+    with pytest.raises(InputError, match=f"^{network}: layers is a link; links are not followed$"):
         tasks.load(tmp_path / "run")
 
 

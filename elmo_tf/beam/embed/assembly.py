@@ -1,11 +1,10 @@
 """One HDF5 file, or one matrix, from shards of vectors."""
 
 import errno
-import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import h5py
@@ -13,37 +12,37 @@ import numpy as np
 
 from elmo_tf.beam import output_folder
 from elmo_tf.beam.embed.embed_task import Layout
-from elmo_tf.files import staging, stores
-from elmo_tf.records import vector_files, wire
+from elmo_tf.files import json_file, staging, stores
+from elmo_tf.records import vector_files
 
 _META_BYTES = 1 << 14  # size of the blocks of metadata
 _REASON = re.compile(r"error message = '([^']+)'")  # the operating system's, in an error of HDF5
 
 
-def write_matrix(folder: output_folder.Folder, shards: list[str], num_lines: int, layout: Layout) -> None:
-    """Writes the matrix, the names of its rows and their sentences, from the paths of the shards."""
+def write_matrix(folder: output_folder.Folder, shards: Mapping[str, int], layout: Layout) -> None:
+    """Writes the matrix, the names of its rows and their sentences, from the shards' paths and numbers of lines."""
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(layout.dtype)), "fortran_order": False}
     with (
         stores.create(folder.file(vector_files.MATRIX_FILE)) as matrix,
         stores.create(folder.file(vector_files.IDS_FILE)) as ids,
         stores.create(folder.file(vector_files.SENTENCES_FILE)) as texts,
     ):
-        np.lib.format.write_array_header_1_0(matrix, header | {"shape": (num_lines, *layout.token_shape)})
+        np.lib.format.write_array_header_1_0(matrix, header | {"shape": (sum(shards.values()), *layout.token_shape)})
         for name, tokens, vectors in _records(shards):
             matrix.write(vectors.tobytes())
             ids.write(name + b"\n")
             texts.write(b" ".join(tokens) + b"\n")
 
 
-def write_hdf5(folder: output_folder.Folder, shards: list[str], output: str, info: dict[str, Any]) -> None:
-    """Writes an HDF5 file, from the paths of the shards, that appears at `output` when it is complete."""
+def write_hdf5(folder: output_folder.Folder, shards: Mapping[str, int], output: str, info: dict[str, Any]) -> None:
+    """Writes an HDF5 file that appears at `output` when it is complete, from the shards' paths and numbers of lines."""
     staged = folder.run_file("vectors.hdf5")
     try:
         # HDF5 itself prints an error for each object that it cannot write.
         if sum(stores.status(path).size for path in shards) > shutil.disk_usage(folder.path).free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         with h5py.File(staged, "x", meta_block_size=_META_BYTES) as file:
-            file.attrs[vector_files.INFO_ATTRIBUTE] = json.dumps(info)
+            file.attrs[vector_files.INFO_ATTRIBUTE] = json_file.dumps(info)
             for name, tokens, vectors in _records(shards):
                 dataset = file.create_dataset(name, data=vectors)
                 # HDF5's strings end at NUL.
@@ -64,11 +63,7 @@ def write_hdf5(folder: output_folder.Folder, shards: list[str], output: str, inf
         stores.delete([staged])
 
 
-def _records(shards: list[str]) -> Iterator[tuple[bytes, list[bytes], np.ndarray]]:
-    """Yields name, tokens and vectors of each line."""
-    for path in shards:
-        with stores.open_file(path) as file:
-            while header := file.read(wire.HEADER_BYTES):
-                data = file.read(int.from_bytes(header[:8], "little"))
-                file.read(wire.CHECKSUM_BYTES)
-                yield vector_files.decode(data)
+def _records(shards: Mapping[str, int]) -> Iterator[tuple[bytes, list[bytes], np.ndarray]]:
+    """Yields name, tokens and vectors of each line; raises `ReadError` if a shard is damaged."""
+    for path, num_lines in shards.items():
+        yield from map(vector_files.decode, vector_files.read_shard(path, num_lines))

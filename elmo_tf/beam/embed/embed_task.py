@@ -1,6 +1,8 @@
 """The step that turns tasks into shards of vectors."""
 
+import collections
 import dataclasses
+import logging
 import os
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
@@ -22,6 +24,7 @@ from elmo_tf.records import record_folder, vector_files, wire
 
 _GROUP_BYTES = 64 << 20  # of vectors that are computed, and then written, together
 _GROUP_TOKENS = 1 << 17  # that are computed together, at most, if a line has one vector
+_log = logging.getLogger("elmo_tf")
 
 
 class Layout(NamedTuple):
@@ -75,7 +78,7 @@ class Settings(NamedTuple):
 
 @dataclasses.dataclass(eq=False)
 class EmbedTask(failures.TaskFn):
-    """`corpora.Task` -> its number, and the size of its shard in bytes. A shard that is already there is left out.
+    """`corpora.Task` -> its number, and the size of its shard in bytes. An intact shard that is there is left out.
 
     The threads of a process share a model. The side input is `LineNumbers`.
     """
@@ -88,12 +91,12 @@ class EmbedTask(failures.TaskFn):
         self._reader = sentences.Reader(self.settings.text, numbered=True)
 
     def process_task(self, task: corpora.Task, numbered: LineNumbers) -> Iterator[tuple[int, int]]:
-        if not numbered.lines[task.number]:
+        if not (num_lines := int(numbered.lines[task.number])):
             yield task.number, 0
             return
         path = self.folder.file(record_folder.shard_name(task.number, self.num_shards))
         progress = TaskProgress(self.folder, "embedding")
-        if stores.exists(path):
+        if _is_intact(path, num_lines):
             progress.add(task.size)
         else:
             model = self.shared.acquire(self.settings.load)
@@ -123,6 +126,18 @@ class EmbedTask(failures.TaskFn):
             # A copy, so that the memory of the batch can be freed.
             vectors[number] = np.ascontiguousarray(pooled, layout.dtype)
         return vectors
+
+
+def _is_intact(path: str, num_lines: int) -> bool:
+    """Whether a shard is there with all of its lines; warns about one that is damaged."""
+    if not stores.exists(path):
+        return False
+    try:
+        collections.deque(vector_files.read_shard(path, num_lines), maxlen=0)
+    except stores.ReadError as error:
+        _log.warning("warning: %s; its lines are embedded again", error)
+        return False
+    return True
 
 
 def _groups(batches: Iterator[sentences.Batch], settings: Settings) -> Iterator[tuple[list[bytes], list[Words]]]:

@@ -7,6 +7,7 @@ from elmo_tf.beam import report
 from elmo_tf.beam.embed import numbering
 from elmo_tf.beam.embed.config import EmbedConfig
 from elmo_tf.beam.embed.embed_task import Settings
+from elmo_tf.errors import printable
 from elmo_tf.files.progress import table, with_count
 from elmo_tf.records import record_folder, vector_files
 
@@ -57,14 +58,17 @@ def summary(info: dict[str, Any], output: str, seconds: float) -> str:
     shape, pool = " x ".join(f"{length:,}" for length in info["token_shape"]), info.get("pool")
     layers = info["layers"] if isinstance(info["layers"], str) else f"layer {info['layers']}"
     rows = [
-        ("output", f"{output}: {report.megabytes(size)}{files}"),
+        ("output", f"{printable(output)}: {report.megabytes(size)}{files}"),
         ("lines", f"{info['lines']:,}, numbered from 0"),
         ("tokens", f"{info['tokens']:,}"),
         ("per line" if pool else "per token", f"{pool or ''} {layers}: {shape}, {info['dtype']}".lstrip()),
     ]
     inputs = info["inputs"]
     if len(inputs) > 1:
-        rows += [("from line", f"{source['first_line']:,}: {source['name']}") for source in inputs[:_MAX_INPUTS_SHOWN]]
+        rows += [
+            ("from line", f"{source['first_line']:,}: {printable(source['name'])}")
+            for source in inputs[:_MAX_INPUTS_SHOWN]
+        ]
     if len(inputs) > _MAX_INPUTS_SHOWN:
         rows.append(("", f"and {len(inputs) - _MAX_INPUTS_SHOWN:,} more files"))
     return "\n".join(

@@ -185,12 +185,12 @@ def _assemble(form: str, folder: output_folder.Folder, layout: embed_task.Layout
     description = json.loads(stores.read(_description_file(form, folder)))
     if form == "tfrecord":
         return description
-    shards = [folder.file(shard["name"]) for shard in description.pop("shards")]
+    shards = {folder.file(shard["name"]): shard["lines"] for shard in description.pop("shards")}
     if form == "hdf5":
         assembly.write_hdf5(folder, shards, output, description)
         output_folder.discard(folder)
         return description
-    assembly.write_matrix(folder, shards, description["lines"], layout)
+    assembly.write_matrix(folder, shards, layout)
     description["bytes"] = layout.size(description["lines"], description["tokens"])
     stores.write(folder.file(record_folder.INFO_FILE), report.info_file(description))
     stores.write(folder.file(record_folder.MARKER_FILE), output_folder.MARKER)

@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 import json
 import logging
+import os
 import time
 import zlib
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from elmo_tf.beam.preprocess.config import PreprocessConfig
 from elmo_tf.corpus import corpora, sentences
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
+from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.files.progress import with_count
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
@@ -140,7 +142,8 @@ class _Finish(failures.TaskFn):
 def _read_vocabulary(path: str) -> vocabulary.Vocabulary:
     stores.check_store(path)
     try:
-        content = stores.read(path)
+        with copied_if_pipe(path) as file:
+            content = stores.read(os.fspath(file))
     except OSError as error:
         raise InputError(path, "a vocabulary", getattr(error.__cause__, "strerror", None) or error) from None
     return vocabulary.from_published(content, path)[0]

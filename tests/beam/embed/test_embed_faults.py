@@ -17,6 +17,7 @@ from elmo_tf.cli import jobs
 from elmo_tf.corpus import sentences
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
+from elmo_tf.records import vector_files, wire
 from elmo_tf.savedmodel import checksums
 from tests import checks
 from tests.beam.common import PROCESSES, contents, interrupted, small_disk
@@ -73,6 +74,46 @@ def test_shards_that_are_there_are_left_out_and_another_plan_is_refused(
     assert len(embedded) == total - 3
     assert contents(tmp_path / "output") == contents(tmp_path / "whole")
     assert sorted(os.listdir(tmp_path)) == ["corpus", "output", "whole"]
+
+
+def cut_a_record(path: pathlib.Path) -> None:
+    """Leaves a file without its last record, which is a TFRecord file as well."""
+    with path.open("rb") as file:
+        *_, last = wire.read_frames(file)
+    os.truncate(path, path.stat().st_size - len(wire.frame(last)))
+
+
+def test_damaged_shards_are_embedded_again(arguments, tmp_path, monkeypatch, small_shards, caplog):
+    options = KINDS["tfrecord"]
+    jobs.run("embed", arguments("whole", *options))
+    with interrupted(embed_task, "_write", after=4):
+        jobs.run("embed", arguments("output", *options))
+    shards = sorted((tmp_path / "output").glob("shard-*"))
+    flip(shards[0])
+    cut_a_record(shards[1])
+    os.truncate(shards[2], shards[2].stat().st_size - 6)
+    jobs.run("embed", arguments("output", *options))
+    assert contents(tmp_path / "output") == contents(tmp_path / "whole")
+    warnings = [message for message in caplog.messages if "its lines are embedded again" in message]
+    assert [name.name for name in shards[:3]] == [re.search(r"shard-[^ ]+", message)[0] for message in warnings]
+
+
+@pytest.mark.parametrize("damage", [flip, cut_a_record, lambda path: os.truncate(path, path.stat().st_size - 6)])
+@pytest.mark.parametrize("kind", ["hdf5", "npy"])
+def test_a_shard_damaged_before_the_file_is_made_of_it_is_named(folder, tmp_path, damage, kind):
+    vectors = np.ones((2, 8), np.float32)
+    shards = {folder.file(f"shard-{number}"): 3 for number in range(2)}
+    for first, path in zip((0, 3), shards, strict=True):
+        lines = (vector_files.encode(first + number, [b"a", b"b"], vectors) for number in range(3))
+        stores.write(path, b"".join(map(wire.frame, lines)))
+    damage(pathlib.Path(folder.file("shard-1")))
+    with pytest.raises(stores.ReadError, match=rf"^{folder.path}/shard-1 is damaged: "):
+        if kind == "hdf5":
+            assembly.write_hdf5(folder, shards, str(tmp_path / "output"), {})
+        else:
+            assembly.write_matrix(folder, shards, embed_task.Layout((2, 8), "float32", "max"))
+    assert sorted(os.listdir(tmp_path)) == ["unfinished"]
+    assert sorted(os.listdir(folder.path)) == ["plan.json", "shard-0", "shard-1"]
 
 
 @pytest.mark.parametrize("change", ["model", slow("text")])
