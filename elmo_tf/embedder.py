@@ -1,5 +1,6 @@
 """Vectors of sentences: what programs, Beam's workers, the probes and the command line use."""
 
+import copy
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -147,7 +148,8 @@ class Embedder:
         for batch in batches([len(sentences[indices[0]]) + 1 for indices in equal], self._batch_tokens):
             chosen = [equal[number] for number in batch]
             computed = scoring.score(engine, [sentences[indices[0]] for indices in chosen])
-            scores |= {index: score for indices, score in zip(chosen, computed, strict=True) for index in indices}
+            for (first, *others), score in zip(chosen, computed, strict=True):
+                scores |= {first: score, **{index: copy.deepcopy(score) for index in others}}
             if report:
                 report(len(scores), len(sentences))
         return [scores[index] for index in range(len(sentences))]

@@ -94,6 +94,7 @@ def test_equal_texts_of_a_call_have_the_same_bits(engine, monkeypatch):
     assert_computed_once()
     assert [score.tokens for score in scores] == [text.split() for text in texts]
     assert len({score.total for score in scores[1:9]}) == 1 and scores[0].total == scores[10].total
+    assert len({id(score.forward_log_probs) for score in scores}) == len(texts)
     count(scoring, "surprisal", lambda group: [token.text.encode() for sentence in group for token in sentence.tokens])
     passages = "\n\n".join(texts).split("\n")
     for lines, context in ((texts, "sentence"), (passages, "passage")):

@@ -32,13 +32,13 @@ def embed(source: Source, sentences: Sequence[Sequence[str]], spans: Sequence[Se
     # The model skips empty sentences, so those without spans cost nothing.
     needed = [sentence if chosen else [] for sentence, chosen in zip(sentences, spans, strict=True)]
     encoded = [[token.encode() for token in sentence] for sentence in needed]
+    done, total = 0, sum(map(len, encoded))
     if isinstance(source, str | os.PathLike):
         described = sources.find(source)
-        model: Model = Embedder(described, engine=engines.fastest(described, sum(map(len, encoded))))
+        model: Model = Embedder(described, engine=engines.fastest(described, total))
     else:
         model = source
     report = progress.reporter("embedded {:,} of {:,} tokens")
-    done, total = 0, sum(map(len, encoded))
     for number, layers in model.embed(encoded):
         if not len(means):
             means = np.zeros((firsts[-1], *layers.shape[::2]), np.float16)
