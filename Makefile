@@ -32,7 +32,7 @@ savedmodels: setup
 	@test -d savedmodels/english/1 || $(BIN)/elmo-tf import english --output savedmodels/english
 
 fast: setup
-	$(BIN)/python -m pytest -n 2 tests/model tests/text tests/records
+	$(BIN)/python -m pytest -n 2 tests/model tests/engines/test_numpy.py tests/text tests/records
 
 test: setup lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder

@@ -1,10 +1,16 @@
-"""ELMo in TensorFlow: from a text corpus to a SavedModel of contextual word vectors.
+"""ELMo in TensorFlow: contextual word vectors of text, from a published model or from one trained on a corpus.
 
-    config = elmo_tf.preset("tiny")
-    workdir = elmo_tf.train(config, "data/train", "runs/mine", heldout="data/heldout")
-    print(elmo_tf.evaluate(workdir, "data/heldout").perplexity)
-    path = elmo_tf.export(workdir, "savedmodels/mine")
-    model = elmo_tf.load(path)
+    elmo = elmo_tf.load("english")
+    for sentence in elmo.encode(["The bank lends money.", "A bank of the river."]):
+        print(sentence.tokens, sentence.vectors.shape)
+
+A model of one's own, from text files to a SavedModel:
+
+    from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
+
+    preprocess(PreprocessConfig(input="text/*.txt", output="data/train"))
+    workdir = elmo_tf.train(elmo_tf.preset("tiny"), "data/train", "runs/mine")
+    elmo = elmo_tf.load(elmo_tf.export(workdir, "savedmodels/mine"))
 
 Names are imported on first use: `import elmo_tf` is quick, and a Beam worker that only needs `elmo_tf.records` does not
 wait for TensorFlow.
@@ -16,14 +22,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from elmo_tf.api import evaluate, export
     from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig, override, preset
-    from elmo_tf.embedder import load
+    from elmo_tf.embedder import Embedder, load
     from elmo_tf.errors import InputError
     from elmo_tf.keras_layer import ELMo
     from elmo_tf.model.fast import BiLM
     from elmo_tf.model.scalar_mix import ScalarMix
     from elmo_tf.model.sequence_pooling import SequencePooling
+    from elmo_tf.scoring import Score, Surprisal
     from elmo_tf.tasks.layers.crf import CRF
+    from elmo_tf.training.evaluation import Evaluation
+    from elmo_tf.training.finetuning import finetune
     from elmo_tf.training.loop import train
+    from elmo_tf.workdir.folder import Workdir
 
 __version__ = "0.1.0"
 
@@ -33,50 +43,72 @@ __all__ = [
     "CharCNNConfig",
     "Config",
     "ELMo",
+    "Embedder",
+    "Evaluation",
     "InputError",
     "LSTMConfig",
     "ModelConfig",
     "ScalarMix",
+    "Score",
     "SequencePooling",
+    "Surprisal",
     "TrainConfig",
+    "Workdir",
     "evaluate",
     "export",
+    "finetune",
     "load",
     "override",
     "preset",
     "train",
 ]
 
+# The module of each public name, and what importing it takes: NumPy; Keras, with TensorFlow as its backend; or Keras
+# and all other layers, because a `.keras` file may have any of them, and Keras finds those that were imported.
+_NUMPY, _KERAS, _LAYER = range(3)
 _NAMES = {
-    "elmo_tf.api": ("evaluate", "export"),
-    "elmo_tf.model.fast": ("BiLM",),
-    "elmo_tf.config": ("CharCNNConfig", "Config", "LSTMConfig", "ModelConfig", "TrainConfig", "override", "preset"),
-    "elmo_tf.embedder": ("load",),
-    "elmo_tf.errors": ("InputError",),
-    "elmo_tf.keras_layer": ("ELMo",),
-    "elmo_tf.model.scalar_mix": ("ScalarMix",),
-    "elmo_tf.model.sequence_pooling": ("SequencePooling",),
-    "elmo_tf.tasks.layers.crf": ("CRF",),
-    "elmo_tf.training.loop": ("train",),
+    "CRF": ("elmo_tf.tasks.layers.crf", _LAYER),
+    "BiLM": ("elmo_tf.model.fast", _KERAS),
+    "CharCNNConfig": ("elmo_tf.config", _NUMPY),
+    "Config": ("elmo_tf.config", _NUMPY),
+    "ELMo": ("elmo_tf.keras_layer", _LAYER),
+    "Embedder": ("elmo_tf.embedder", _NUMPY),
+    "Evaluation": ("elmo_tf.training.evaluation", _KERAS),
+    "InputError": ("elmo_tf.errors", _NUMPY),
+    "LSTMConfig": ("elmo_tf.config", _NUMPY),
+    "ModelConfig": ("elmo_tf.config", _NUMPY),
+    "ScalarMix": ("elmo_tf.model.scalar_mix", _LAYER),
+    "Score": ("elmo_tf.scoring", _NUMPY),
+    "SequencePooling": ("elmo_tf.model.sequence_pooling", _LAYER),
+    "Surprisal": ("elmo_tf.scoring", _NUMPY),
+    "TrainConfig": ("elmo_tf.config", _NUMPY),
+    "Workdir": ("elmo_tf.workdir.folder", _NUMPY),
+    "evaluate": ("elmo_tf.api", _KERAS),
+    "export": ("elmo_tf.api", _KERAS),
+    "finetune": ("elmo_tf.training.finetuning", _KERAS),
+    "load": ("elmo_tf.embedder", _NUMPY),
+    "override": ("elmo_tf.config", _NUMPY),
+    "preset": ("elmo_tf.config", _NUMPY),
+    "train": ("elmo_tf.training.loop", _KERAS),
 }
-_WITHOUT_KERAS = ("elmo_tf.config", "elmo_tf.embedder", "elmo_tf.errors")
-_KERAS_LAYERS = ("ELMo", "ScalarMix", "SequencePooling", "CRF")
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 if not TYPE_CHECKING:  # a type checker would accept any name as ours
 
     def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
+        if name not in _NAMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        extras = importlib.import_module("elmo_tf.extras")
-        if _MODULES[name] not in _WITHOUT_KERAS:
+        module, needs = _NAMES[name]
+        if needs == _NUMPY:
+            value = getattr(importlib.import_module(module), name)
+        else:
+            extras = importlib.import_module("elmo_tf.extras")
             extras.check_keras_backend()
-        with extras.explain_missing_extra():
-            # A `.keras` file may have any of the layers, and Keras finds those that were imported.
-            for layer in _KERAS_LAYERS if name in _KERAS_LAYERS else ():
-                importlib.import_module(_MODULES[layer])
-            value = getattr(importlib.import_module(_MODULES[name]), name)
+            with extras.explain_missing_extra():
+                for other, kind in _NAMES.values():
+                    if kind == needs == _LAYER:
+                        importlib.import_module(other)
+                value = getattr(importlib.import_module(module), name)
         globals()[name] = value  # cached: later look-ups skip `__getattr__`
         return value
 

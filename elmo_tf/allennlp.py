@@ -25,8 +25,7 @@ class ElmoEmbedder:
     Args:
         options_file, weight_file: the files of a published model, or their addresses; without both, those of
             `original`.
-        cuda_device: a GPU's number: TensorFlow computes, on the GPUs that it sees; -1: NumPy does, on the CPU, in
-            calls of up to 50,000 tokens.
+        cuda_device: a GPU's number: TensorFlow computes, on the GPUs that it sees; -1: NumPy does, on the CPU.
     """
 
     def __init__(

@@ -1,21 +1,22 @@
 """Vectors of sentences: what programs, Beam's workers, the probes and the command line use."""
 
+import copy
 import dataclasses
 import itertools
-import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from elmo_tf import engines, extras, scoring, sources
+from elmo_tf import engines, sources
 from elmo_tf.engines import Words
 from elmo_tf.errors import InputError
-from elmo_tf.files.progress import reporter
-from elmo_tf.scoring import Filled, Score, Surprisal
 from elmo_tf.text import tokenizers
-from elmo_tf.text.batches import BATCH_TOKENS, batches, pieces
+from elmo_tf.text.batches import BATCH_TOKENS, batches, equal_items, pieces
 from elmo_tf.text.tokenizers import Text, split_texts
+
+if TYPE_CHECKING:  # what `encode` does not need is imported where it is used
+    from elmo_tf.scoring import Context, Filled, Score, Surprisal
 
 LAYERS = ("all", "top", "average", "sum", "mix")
 Layers = str | int  # one of `LAYERS`, or a layer's number, 0 being the token layer
@@ -41,9 +42,6 @@ class Embedder:
             GPU's memory as needed, unless it has computed before. None: TensorFlow's settings stay as they are.
         engine: what computes, as for `load`.
 
-    Attributes:
-        engine: what computes now, `"numpy"` or `"tensorflow"`.
-
     Raises:
         InputError: if a file is damaged, or the engine or this CPU does not have the source's precision.
         ModuleNotFoundError: if TensorFlow or tensorflow-text is needed and not installed.
@@ -56,24 +54,19 @@ class Embedder:
         num_threads: int | None = None,
         engine: engines.Name | None = None,
     ):
-        self.__setstate__((source, batch_tokens, num_threads, engine))
         if source.tokenizer == "unicode":
+            from elmo_tf import extras  # noqa: PLC0415 - see the top
+
             extras.check_installed("tensorflow_text")
-        self._engine_for([])  # reads the model
+        self.source = source
+        self._batch_tokens = batch_tokens
+        self._engines = engines.Engines(source, engine, num_threads)
+        self._engines.chosen()  # reads the model
 
-    def __getstate__(self) -> tuple:
-        # Another process reads the model again: its weights would take longer to send than to read.
-        return self._arguments
-
-    def __setstate__(self, arguments: tuple) -> None:
-        # Does not read the model: if that failed while unpickling, `multiprocessing.Pool` would wait for ever.
-        self._arguments = arguments
-        self.source, self._batch_tokens, self._num_threads, engine = arguments
-        self.engine = engines.initial_engine(self.source, engine, self._num_threads)
-        self._may_switch_engine = engine is None and self.engine == "numpy"
-        self._lock = threading.RLock()  # of the engines, which several threads may ask for
-        self._engine: engines.Engine | None = None
-        self._numpy: engines.NumpyEngine | None = None
+    @property
+    def engine(self) -> engines.Name:
+        """What computes, `"numpy"` or `"tensorflow"`."""
+        return self._engines.name
 
     def __repr__(self) -> str:
         return f"Embedder({self.source.name!r}: {self.source.num_layers} layers of {self.source.dim})"
@@ -135,7 +128,7 @@ class Embedder:
         tokens = ([token.decode(errors="replace") for token in sentence] for sentence in sentences)
         return [Encoded(*pair) for pair in zip(tokens, token_vectors, strict=True)]
 
-    def score(self, texts: Iterable[Text], progress: Progress = None) -> list[Score]:
+    def score(self, texts: Iterable[Text], progress: Progress = None) -> "list[Score]":
         """Returns the log-probabilities of each text, in the order of the texts.
 
         Args:
@@ -145,56 +138,54 @@ class Embedder:
         Raises:
             InputError: for another type of an argument, or if the source has no softmax.
         """
+        from elmo_tf import scoring  # noqa: PLC0415 - see the top
+
         sentences = split_texts(texts, self.source.tokenizer)
-        equal = _equal(map(tuple, sentences))
+        equal = equal_items(map(tuple, sentences))
         scores: dict[int, Score] = {}
-        engine, report = self._engine_for(sentences), _reporter(progress)
+        engine, report = self._engines.chosen(sum(map(len, sentences))), _reporter(progress)
         # Even a sentence without tokens has a boundary to predict.
         for batch in batches([len(sentences[indices[0]]) + 1 for indices in equal], self._batch_tokens):
             chosen = [equal[number] for number in batch]
             computed = scoring.score(engine, [sentences[indices[0]] for indices in chosen])
-            scores |= {index: score for indices, score in zip(chosen, computed, strict=True) for index in indices}
+            for (first, *others), score in zip(chosen, computed, strict=True):
+                scores |= {first: score, **{index: copy.deepcopy(score) for index in others}}
             if report:
                 report(len(scores), len(sentences))
         return [scores[index] for index in range(len(sentences))]
 
-    def surprisal(self, texts: Iterable[Text], context: scoring.Context = "sentence") -> list[Surprisal]:
+    def surprisal(self, texts: Iterable[Text], context: "Context" = "sentence") -> "list[Surprisal]":
         """Returns the surprisal of each word, which is what is written between white space; computed in NumPy.
 
             rows = pandas.DataFrame(model.surprisal(open("passages.txt")))
 
         Args:
             texts: the lines of a text, a sentence or its words each; blank lines separate passages.
-            context: what a sentence starts from: `"sentence"`, the zero state; or `"passage"`, both directions' states
-                after the sentence before it, as in training: the backward state does not come from the sentence after.
+            context: the initial LSTM state of each sentence: `"sentence"`, zeros; or `"passage"`, both directions'
+                states after the sentence before it, as in training: the backward state does not come from the sentence
+                after.
 
         Raises:
             InputError: for another type or value of an argument, or if the source has no softmax.
         """
-        if context not in get_args(scoring.Context):
-            raise InputError("context", f"one of {', '.join(get_args(scoring.Context))}", repr(context))
+        from elmo_tf import scoring  # noqa: PLC0415 - see the top
+
+        scoring.check_context(context)
         sentences = scoring.numbered(split_texts(texts, "whitespace"), self.source.tokenizer)
         # By passage, or passage and number. A time step of a few passages is slow.
         fields, max_positions = (1, 8 * self._batch_tokens) if context == "passage" else (2, self._batch_tokens)
         groups = [list(group) for _, group in itertools.groupby(sentences, lambda sentence: sentence[:fields])]
-        equal = _equal(tuple(tuple(sentence.words) for sentence in group) for group in groups)
+        equal = equal_items(tuple(tuple(sentence.words) for sentence in group) for group in groups)
         firsts = [groups[indices[0]] for indices in equal]
         words: dict[int, list[Surprisal]] = {}
-        numpy_engine = self._numpy_engine()
+        numpy_engine = self._engines.numpy()
         for batch in batches([sum(len(sentence.tokens) + 1 for sentence in group) for group in firsts], max_positions):
             computed = scoring.surprisal(numpy_engine, [firsts[number] for number in batch])
             for number, group_words in zip(batch, computed, strict=True):
                 words |= {index: scoring.renumbered(group_words, groups[index]) for index in equal[number]}
         return [word for index in range(len(groups)) for word in words[index]]
 
-    def _numpy_engine(self) -> engines.NumpyEngine:
-        with self._lock:
-            if self._numpy is None:
-                engine = self._engine_for([])
-                self._numpy = engine if isinstance(engine, engines.NumpyEngine) else engines.NumpyEngine(self.source)
-            return self._numpy
-
-    def fill(self, text: Text, top: int = 10, word: str | None = None) -> list[Filled]:
+    def fill(self, text: Text, top: int = 10, word: str | None = None) -> "list[Filled]":
         """Returns the words of the vocabulary that fit best at one position of a sentence, the likeliest first.
 
         A word's score is proportional to the product of both directions' probabilities divided by the word's own, which
@@ -208,21 +199,12 @@ class Embedder:
         Raises:
             InputError: if the text does not have `[MASK]` or the word exactly once, or the source has no softmax.
         """
+        from elmo_tf import scoring  # noqa: PLC0415 - see the top
+
         if not isinstance(top, int | np.integer) or top < 1:
             raise InputError("top", "a whole number, at least 1", repr(top))
         tokens, position = scoring.masked(text, word, self.source.tokenizer)
-        return list(scoring.fill(self._numpy_engine(), tokens, position, top))
-
-    def _engine_for(self, sentences: Sequence[Words]) -> engines.Engine:
-        """Returns what computes these sentences: TensorFlow from the first call on that is large enough for it."""
-        with self._lock:
-            if self._engine is None:
-                self._engine = engines.make(self.source, self.engine, self._num_threads)
-            is_large = sum(map(len, sentences)) > engines.TENSORFLOW_TOKENS
-            if is_large and self._may_switch_engine and engines.tensorflow_is_installed():
-                self._engine = engines.make(self.source, "tensorflow")
-                self.engine, self._may_switch_engine = "tensorflow", False
-            return self._engine
+        return list(scoring.fill(self._engines.numpy(), tokens, position, top))
 
     def embed(
         self,
@@ -244,7 +226,7 @@ class Embedder:
         Yields:
             the index, and float32 `(num_layers, tokens, dim)` for "all", else `(tokens, dim)`.
         """
-        engine, equal = self._engine_for(sentences), _equal(map(tuple, sentences))
+        engine, equal = self._engines.chosen(sum(map(len, sentences))), equal_items(map(tuple, sentences))
         for batch in batches([len(sentences[indices[0]]) for indices in equal], self._batch_tokens, batch_size):
             chosen = [sentences[equal[number][0]] for number in batch]
             if len(parts := pieces(chosen[-1])) > 1:  # it is alone in its batch
@@ -278,8 +260,8 @@ def load(
         precision: of the matrix products in `encode`: `"float32"`, or `"bfloat16"`, which is faster for large models in
             batches on CPUs with AMX. `score` and `fill` compute in float32.
         engine: what computes: `"numpy"`, which starts at once, or `"tensorflow"`, which is faster in batches. Their
-            results differ by rounding, by up to 5e-6. None: NumPy for published files and names, until a call has more
-            than 50,000 tokens, and TensorFlow from then on; TensorFlow for SavedModels and workdirs, which it reads.
+            results differ by rounding, by up to 5e-6. None: NumPy for published files and names; TensorFlow for
+            SavedModels and workdirs, which it reads, and for another precision.
 
     Raises:
         InputError: if it is none of these, a file is damaged, a published model cannot be fetched, or the engine or
@@ -312,17 +294,6 @@ def check_layers(layers: Layers, num_layers: int | None = None) -> None:
     raise InputError("layers", f"one of {', '.join(LAYERS)}, or {numbers}", repr(layers))
 
 
-def _equal(items: Iterable[Hashable]) -> list[list[int]]:
-    """Returns the indices of equal items together, in the order in which these first occur.
-
-    What is computed twice need not get the same bits: a product rounds a row by its position in a block.
-    """
-    indices: dict[Hashable, list[int]] = {}
-    for index, item in enumerate(items):
-        indices.setdefault(item, []).append(index)
-    return list(indices.values())
-
-
 def _select_layers(vectors: np.ndarray, layers: Layers) -> np.ndarray:
     """Selects or combines layers, given the mix or all of them, `(num_layers, tokens, dim)`."""
     if layers in ("all", "mix"):
@@ -336,5 +307,7 @@ def _select_layers(vectors: np.ndarray, layers: Layers) -> np.ndarray:
 
 def _reporter(progress: Progress) -> Callable[[int, int], None] | None:
     if isinstance(progress, bool):
+        from elmo_tf.files.progress import reporter  # noqa: PLC0415 - see the top
+
         return reporter("{bar} {:,} of {:,} texts") if progress else None
     return progress

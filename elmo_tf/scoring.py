@@ -1,11 +1,9 @@
 """Log-probabilities of sentences, surprisal of words, and words for a gap: `Embedder.score`, `surprisal`, `fill`."""
 
-import csv
 import heapq
-import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -14,7 +12,8 @@ from elmo_tf.text.tokenizers import Text, Word, split_texts, to_bytes, words_of
 from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID
 
 if TYPE_CHECKING:
-    from elmo_tf.engines import Engine, NumpyEngine
+    from elmo_tf.engines import Engine
+    from elmo_tf.engines.numpy import NumpyEngine
 
 MASK = "[MASK]"
 # By how many nats rounding may change a log-probability: a logit and the logarithm of a sum, of up to 32 in size, are
@@ -123,6 +122,12 @@ class Sentence(NamedTuple):
     tokens: list[Word]  # with their offsets in the words, which one space separates
 
 
+def check_context(context: Context) -> None:
+    """Raises `InputError` unless `context` is one of `Context`."""
+    if context not in get_args(Context):
+        raise InputError("context", f"one of {', '.join(get_args(Context))}", repr(context))
+
+
 def numbered(lines: Iterable[Sequence[bytes]], tokenizer: str) -> Iterator[Sentence]:
     """Yields the sentences of a text, given the words of each line; lines without words separate passages."""
     passage, number = 1, 0
@@ -165,14 +170,6 @@ def _words(sentence: Sentence, ids: list[int], predictions: np.ndarray) -> Itera
     for n, word in enumerate(sentence.words):
         values = forward[n], backward[n], forward[n] + backward[n], rank_of.get(n, 0), n in known
         yield Surprisal(sentence.passage, sentence.number, word, *values)
-
-
-def to_tsv(words: Iterable[Surprisal]) -> bytes:
-    """Returns a table of words, in UTF-8, tab-separated; a word with a quotation mark is quoted."""
-    text = io.StringIO()
-    rows = ([*word[:3], *(f"{bits:.4f}" for bits in word[3:6]), word.rank, str(word.known).lower()] for word in words)
-    csv.writer(text, "excel-tab", lineterminator="\n").writerows([Surprisal._fields, *rows])
-    return text.getvalue().encode()
 
 
 def fill(engine: "NumpyEngine", tokens: Sequence[bytes], position: int, top: int) -> Iterator[Filled]:

@@ -1,7 +1,8 @@
 """Where a model can come from: an exported SavedModel, a workdir, published files, or a published model's name.
 
-Only this file knows what a source can be. TensorFlow is imported only to build a network, and to read SavedModels and
-workdirs: published files do not need it, and a job that starts worker processes has to find its source first.
+Only this file knows what a source can be. What reads SavedModels and workdirs is imported where it is used, because a
+name needs neither. TensorFlow is imported only to build a network, and to read SavedModels and workdirs: published
+files do not need it, and a job that starts worker processes has to find its source first.
 """
 
 import abc
@@ -15,18 +16,14 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from elmo_tf import config as config_lib
-from elmo_tf import extras
 from elmo_tf.errors import InputError
-from elmo_tf.files import intact, staging
+from elmo_tf.files import intact
 from elmo_tf.published import arrays, models
 from elmo_tf.published.options import read_options
-from elmo_tf.savedmodel import assets, checksums, contract
-from elmo_tf.text import vocabulary as vocabulary_lib
-from elmo_tf.text.vocabulary import Softmax
-from elmo_tf.workdir.folder import is_workdir, open_workdir
 
 if TYPE_CHECKING:
     from elmo_tf.model.fast import BiLM
+    from elmo_tf.text.vocabulary import Softmax
 
 # A folder, a published model's name, or options.json with weights.hdf5.
 Path = str | os.PathLike | Sequence[str | os.PathLike]
@@ -107,7 +104,7 @@ class Source(abc.ABC):
 
         return frozen(BiLM.from_weights(self.config, self.weights(), product_dtype=self.precision))
 
-    def softmax(self) -> Softmax:
+    def softmax(self) -> "Softmax":
         """Returns the softmax and its words; `NoSoftmaxError` if the source has none."""
         raise NoSoftmaxError(self.name, "this model has no softmax; use a workdir, or an export made with --softmax")
 
@@ -122,30 +119,35 @@ class SavedModel(Source):
         return pathlib.Path(self.name)
 
     def sha256(self) -> str:
+        from elmo_tf.savedmodel import checksums  # noqa: PLC0415 - see the top
+
         listed = checksums.check(self.path, thorough=True).items()
         lines = [f"{name} {about.sha256}" for name, about in listed if not name.startswith("assets")]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def weights(self) -> dict[str, np.ndarray]:
-        extras.check_not_forked()
-        from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
+        _check_not_forked()
+        from elmo_tf.savedmodel import checksums, stored_weights  # noqa: PLC0415 - see the top
 
         checksums.check(self.path, thorough=True)
         return stored_weights.read_weights(self.path, self.config)
 
     def mix(self) -> tuple[np.ndarray, float]:
-        extras.check_not_forked()
+        _check_not_forked()
         from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
 
         return stored_weights.read_mix(self.path, self.num_layers)
 
-    def softmax(self) -> Softmax:
-        from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
+    def softmax(self) -> "Softmax":
+        from elmo_tf.savedmodel import contract  # noqa: PLC0415 - see the top
 
         file = self.path / contract.VOCABULARY_FILE
         if not file.exists():
             return super().softmax()
-        extras.check_not_forked()
+        _check_not_forked()
+        from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
+        from elmo_tf.text import vocabulary as vocabulary_lib  # noqa: PLC0415 - see the top
+
         return stored_weights.read_softmax(self.path, self.config, vocabulary_lib.read(file))
 
 
@@ -166,18 +168,21 @@ class Workdir(Source):
         return {name: variable.numpy() for name, variable in relative_names(self.trainable_network()).items()}
 
     def trainable_network(self) -> "BiLM":
-        extras.check_not_forked()
-        from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - see the top
+        _check_not_forked()
+        from elmo_tf.workdir import checkpoints, folder  # noqa: PLC0415 - see the top
 
-        return checkpoints.restore(open_workdir(self.name), with_softmax=False)[0]
+        return checkpoints.restore(folder.open_workdir(self.name), with_softmax=False)[0]
 
-    def softmax(self) -> Softmax:
-        from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - see the top
+    def softmax(self) -> "Softmax":
+        from elmo_tf.workdir import folder  # noqa: PLC0415 - see the top
 
-        workdir = open_workdir(self.name)
+        workdir = folder.open_workdir(self.name)
         if workdir.vocabulary is None:
             return super().softmax()
-        extras.check_not_forked()
+        _check_not_forked()
+        from elmo_tf.text.vocabulary import Softmax  # noqa: PLC0415 - see the top
+        from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - see the top
+
         softmax = checkpoints.restore(workdir)[0].softmax
         return Softmax(softmax.kernel.numpy(), softmax.bias.numpy(), workdir.vocabulary)
 
@@ -199,7 +204,7 @@ class Published(Source):
     def weights(self) -> dict[str, np.ndarray]:
         return dict(arrays.read_weights(self.weights_file, self.config))
 
-    def softmax(self) -> Softmax:
+    def softmax(self) -> "Softmax":
         return arrays.read_softmax(self.weights_file, self.config) or super().softmax()
 
 
@@ -232,9 +237,13 @@ def find(source: Path) -> Source:
 
 def _source_at(path: pathlib.Path) -> Source | None:
     """Returns the source at an existing path; None if it is none."""
+    from elmo_tf.files import staging  # noqa: PLC0415 - see the top
+    from elmo_tf.savedmodel import assets, checksums  # noqa: PLC0415 - see the top
+    from elmo_tf.workdir import folder  # noqa: PLC0415 - see the top
+
     name, published = os.path.abspath(path), _published_files(path)
-    if is_workdir(path):
-        workdir = open_workdir(path)
+    if folder.is_workdir(path):
+        workdir = folder.open_workdir(path)
         return Workdir(name, workdir.config.model, workdir.tokenizer)
     if published is not None:
         return _published(name, *published)
@@ -270,6 +279,12 @@ def _published_files(folder: pathlib.Path) -> models.Files | None:
         names = ", ".join(path.name for path in [*options, *weights])
         raise InputError(str(folder), f"the files of several models ({names}): give the two files of one model")
     return models.Files(options[0], weights[0] if weights else folder / models.WEIGHTS_FILE)
+
+
+def _check_not_forked() -> None:
+    from elmo_tf import extras  # noqa: PLC0415 - see the top
+
+    extras.check_not_forked()
 
 
 def frozen(bilm: "BiLM") -> "BiLM":

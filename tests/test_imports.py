@@ -12,7 +12,7 @@ from tests.helpers import ROOT, run_python
 JOBS = "elmo_tf.beam."
 # From the ground up; a package stands for all its modules.
 FLOORS = (
-    {"elmo_tf", "elmo_tf.errors", "elmo_tf.extras"},
+    {"elmo_tf", "elmo_tf.display", "elmo_tf.errors", "elmo_tf.extras"},
     {"elmo_tf.config", "elmo_tf.files", "elmo_tf.text"},
     {"elmo_tf.annotated", "elmo_tf.corpus", "elmo_tf.records"},
     {"elmo_tf.model", "elmo_tf.tasks.layers"},
@@ -20,8 +20,7 @@ FLOORS = (
     {"elmo_tf.published"},
     {"elmo_tf.savedmodel"},
     {"elmo_tf.sources"},
-    {"elmo_tf.tensorflow_engine", "elmo_tf.training"},
-    {"elmo_tf.engines"},
+    {"elmo_tf.engines", "elmo_tf.training"},
     {"elmo_tf.embedder"},
     {"elmo_tf.allennlp", "elmo_tf.api", "elmo_tf.beam", "elmo_tf.keras_layer", "elmo_tf.probes", "elmo_tf.spacy"},
     {"elmo_tf.tasks"},
@@ -146,6 +145,28 @@ def test_whoever_reads_the_network_need_not_read_records_files_or_published_mode
         "elmo_tf.model",
         "elmo_tf.text",
     }
+
+
+FIRST_VECTORS = """
+import sys, elmo_tf
+elmo_tf.load("english").encode(["The bank lends money ."])
+print([name for name in sys.modules if name.split(".")[0] == "elmo_tf"])
+"""
+
+
+def test_the_first_vectors_take_sixteen_modules_and_nothing_of_other_sources_or_of_probabilities():
+    names = ast.literal_eval(run_python("-c", FIRST_VECTORS).stdout)
+    # Packages whose `__init__` is a docstring are not counted.
+    assert len([name for name in names if len(MODULES[name].read_text().splitlines()) > 1]) <= 16
+    assert {room(name) for name in names} == {
+        "elmo_tf", "elmo_tf.config", "elmo_tf.embedder", "elmo_tf.engines", "elmo_tf.errors", "elmo_tf.files",
+        "elmo_tf.published", "elmo_tf.sources", "elmo_tf.text",
+    }  # fmt: skip
+
+
+def test_nothing_of_the_product_uses_what_judges_it():
+    assert [module for module, imported in edges() if imported == "elmo_tf.reference"] == []
+    assert len(MODULES["elmo_tf.reference"].read_text().splitlines()) <= 120
 
 
 LIGHT = (

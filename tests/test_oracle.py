@@ -9,10 +9,11 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import official_scores, replay_reference
+from elmo_tf import reference
+from elmo_tf.engines.numpy import NumpyBiLM
 from elmo_tf.published import arrays
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import read_options
-from elmo_tf.reference import NumpyBiLM
 from elmo_tf.training import importing
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.workdir import checkpoints
@@ -31,7 +32,7 @@ def imported(tmp_path_factory):
     return importing.import_checkpoint(*paths, tmp_path_factory.mktemp("imported") / "workdir")
 
 
-def test_numpy_agrees_with_the_reference():
+def test_numpy_and_the_text_to_read_agree_with_the_reference():
     sentences = json.loads((ORACLE / "embed" / "sentences.json").read_bytes())
     for case in ("micro_real", "micro_noskip_nohighway"):
         folder = ORACLE / "embed" / case
@@ -39,9 +40,12 @@ def test_numpy_agrees_with_the_reference():
         weights = dict(arrays.read_weights(folder / "weights.hdf5", config))
         numbers = [number for number in range(len(sentences)) if f"layers/{number}" in expected]
         tokens = [[token.encode() for token in sentences[number]] for number in numbers]
-        for dtype in (np.float32, np.float64):
-            for number, layers in zip(numbers, NumpyBiLM(config, weights, dtype).layers(tokens), strict=True):
-                np.testing.assert_allclose(layers, expected[f"layers/{number}"], **checks.TOLERANCE)
+        doubles = {name: values.astype(np.float64) for name, values in weights.items()}
+        engine = NumpyBiLM(config, weights).layers(tokens)
+        for number, sentence, layers in zip(numbers, tokens, engine, strict=True):
+            np.testing.assert_allclose(layers, expected[f"layers/{number}"], **checks.TOLERANCE)
+            by_text = reference.layers(doubles, config, sentence)
+            np.testing.assert_allclose(by_text, expected[f"layers/{number}"], **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize("case", ["micro_real", "micro_noskip_nohighway"])

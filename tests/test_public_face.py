@@ -23,7 +23,7 @@ def test_a_type_checker_imports_each_name_from_where_it_is_loaded():
     tree = ast.parse(pathlib.Path(elmo_tf.__file__).read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {alias.name: node.module for node in block.body for alias in node.names}
-    assert seen == elmo_tf._MODULES
+    assert seen == {name: module for name, (module, _) in elmo_tf._NAMES.items()}
     assert sorted(seen) == sorted(elmo_tf.__all__)
 
 
@@ -42,7 +42,7 @@ def test_importing_one_layer_registers_all_that_a_keras_file_may_have(monkeypatc
     for layer in layers:
         imported.clear()
         elmo_tf.__getattr__(layer)
-        assert {elmo_tf._MODULES[name] for name in layers} <= set(imported)
+        assert {elmo_tf._NAMES[name][0] for name in layers} <= set(imported)
     assert {f"elmo_tf>{name}" for name in layers} <= keras.saving.get_custom_objects().keys()
 
 

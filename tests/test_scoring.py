@@ -29,19 +29,18 @@ def model(workdir):
 
 
 def carried(workdir, passage: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The probabilities of all words at each token, forward and backward, in float64, one token after the other."""
+    """The probabilities of all words at each token, forward and backward, in float64."""
     opened = open_workdir(workdir)
     weights, sizes = float64.weights_of(checkpoints.restore(opened)[0]), opened.config.model
-    bilm = reference.NumpyBiLM(sizes, weights, np.float64)
-    states, sentences = bilm.zero_states(1), []
+    ahead = back = None
+    sentences = []
     for sentence in passage:
         tokens = [b"<S>", *sentence.encode().split(), b"</S>"]
-        vectors = float64.char_cnn(weights, sizes.char_cnn, [float64.encode(token) for token in tokens])
-        top = []
-        for forward, backward in list(zip(vectors, vectors[::-1], strict=True))[:-1]:
-            top.append(bilm.run(np.stack([forward, backward])[:, None], [1], states)[-1][:, 0])
-        logits = np.stack(top, 1) @ weights["softmax/kernel"].T + weights["softmax/bias"]
-        forward, backward = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+        x = float64.char_cnn(weights, sizes.char_cnn, [float64.encode(token) for token in tokens])
+        forward, ahead = reference.read(weights, sizes, "forward", x[:-1], ahead)
+        backward, back = reference.read(weights, sizes, "backward", x[:0:-1], back)
+        softmax = weights["softmax/kernel"], weights["softmax/bias"]
+        forward, backward = (np.exp(reference.log_softmax(layers[-1], *softmax)) for layers in (forward, backward))
         sentences.append((forward, backward[::-1]))
     return sentences
 
@@ -68,17 +67,41 @@ def test_scores_are_those_of_a_reference_in_float64(model, workdir):
 @pytest.mark.parametrize("engine", ["numpy", "tensorflow"])
 def test_equal_texts_of_a_call_have_the_same_bits(engine, monkeypatch):
     """Computed on their own, rows of a product are rounded by their place in a block, on some CPUs."""
-    elmo, computed = elmo_tf.load("english", engine=engine), []
+    elmo = elmo_tf.load("english", engine=engine)
     texts = ["A dog sat .", *["The bank lends money ."] * 8, "It barked at the bank of the river .", "A dog sat ."]
+    computed: list[list[bytes]] = []
+
+    def count(owner, name, tokens_of=lambda tokens: tokens):
+        compute = getattr(owner, name)
+
+        def counted(*arguments):
+            computed.extend(tokens_of(item) for batch in arguments if isinstance(batch, list) for item in batch)
+            return compute(*arguments)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    def assert_computed_once():
+        assert [b" ".join(tokens).decode() for tokens in computed] == [texts[0], texts[1], texts[9]]
+        computed.clear()
+
+    count(elmo._engines.chosen(), "vectors")
     outputs = elmo.encode(texts)
+    assert_computed_once()
     assert len({sentence.vectors.tobytes() for sentence in outputs[1:9]}) == 1
     assert len({id(sentence.vectors) for sentence in outputs}) == len(texts)  # to change one changes no other
-    score = scoring.score
-    monkeypatch.setattr(scoring, "score", lambda engine, batch: computed.extend(batch) or score(engine, batch))
+    count(scoring, "score")
     scores = elmo.score(texts)
-    assert [b" ".join(tokens).decode() for tokens in computed] == [texts[0], texts[1], texts[9]]
+    assert_computed_once()
     assert [score.tokens for score in scores] == [text.split() for text in texts]
     assert len({score.total for score in scores[1:9]}) == 1 and scores[0].total == scores[10].total
+    assert len({id(score.forward_log_probs) for score in scores}) == len(texts)
+    count(scoring, "surprisal", lambda group: [token.text.encode() for sentence in group for token in sentence.tokens])
+    passages = "\n\n".join(texts).split("\n")
+    for lines, context in ((texts, "sentence"), (passages, "passage")):
+        words = elmo.surprisal(lines, context)
+        assert_computed_once()
+        rows = [[word[2:] for word in row] for row in by_sentence(words)]
+        assert rows[1:9] == [rows[1]] * 8 and rows[0] == rows[10]
 
 
 @pytest.mark.parametrize("context", ["sentence", "passage"])
@@ -111,7 +134,7 @@ def test_threads_that_score_at_once_from_the_start_get_the_same_and_read_the_sof
     for engine in ("numpy", "tensorflow"):
         made.clear()
         fresh = embedder.Embedder(model.source)
-        fresh._engine = engines.make.__wrapped__(model.source, engine)
+        fresh._engines._made = {fresh.engine: engines.make.__wrapped__(model.source, engine)}
         with concurrent.futures.ThreadPoolExecutor(4) as threads:
             for scores in threads.map(fresh.score, [SENTENCES] * 8):
                 assert [score.total for score in scores] == pytest.approx(expected, rel=1e-5)

@@ -6,10 +6,10 @@ import os
 from typing import Any
 
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
+from elmo_tf.display import table
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
 from elmo_tf.files.download import without_credentials
-from elmo_tf.files.progress import table
 from elmo_tf.text import tokenizers
 
 # Options of `_add_savedmodel_arguments` that are arguments of `writing.export`.

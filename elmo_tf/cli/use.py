@@ -1,6 +1,8 @@
 """The commands `neighbors`, `score`, `surprisal`, `fill` and `verify`: a model in use."""
 
 import argparse
+import csv
+import io
 import itertools
 import logging
 import os
@@ -14,8 +16,7 @@ from elmo_tf.files import json_file, staging, stores
 
 if TYPE_CHECKING:
     from elmo_tf.embedder import Embedder
-    from elmo_tf.engines import Name
-    from elmo_tf.sources import Source
+    from elmo_tf.scoring import Surprisal
 
 _MODEL = "a model with a softmax: english (default), a workdir of `elmo-tf train`, or an export made with --softmax"
 _TEXT = "one sentence per line, split by the model's tokenizer, or FASTA; plain or compressed; - for standard input"
@@ -86,31 +87,23 @@ def _verify(arguments: argparse.Namespace) -> None:
         print(line, flush=True)
 
 
-def _chosen_engine(source: "Source", text: str | None = None) -> "Name":
-    """Returns NumPy, which starts at once, if it can read the model and the file is not large; otherwise TensorFlow."""
-    from elmo_tf import engines
-
-    if not source.needs_tensorflow and not (text and _is_large(text) and engines.tensorflow_is_installed()):
-        return "numpy"
-    quiet.load_tensorflow(on_gpu=False)
-    return "tensorflow"
-
-
-def _is_large(text: str) -> bool:
-    """Whether a file is large enough for TensorFlow to be faster, at 6 bytes per token; a pipe's size is unknown."""
-    from elmo_tf import engines
-    from elmo_tf.corpus import corpora
-
-    expansion = corpora.COMPRESSED.get(os.path.splitext(text)[1], 1)
-    return os.path.isfile(text) and expansion * os.path.getsize(text) > 6 * engines.TENSORFLOW_TOKENS
-
-
 def _embedder(model: str, text: str | None = None) -> "Embedder":
-    from elmo_tf import embedder, sources
+    """Returns the model; TensorFlow computes if it reads the model, or is done first with the file `text`."""
+    from elmo_tf import embedder, engines, sources
 
     source = sources.find(model)
     _log.info("sentences are split by the tokenizer %s", source.tokenizer)
-    return embedder.Embedder(source, engine=_chosen_engine(source, text))
+    if (engine := engines.fastest(source, _num_tokens(text) if text else 0)) == "tensorflow":
+        quiet.load_tensorflow(on_gpu=False)
+    return embedder.Embedder(source, engine=engine)
+
+
+def _num_tokens(text: str) -> float:
+    """Returns roughly how many tokens a file has, at 6 bytes per token; 0 for a pipe, whose size is unknown."""
+    from elmo_tf.corpus import corpora
+
+    expansion = corpora.COMPRESSED.get(os.path.splitext(text)[1], 1)
+    return expansion * os.path.getsize(text) / 6 if os.path.isfile(text) else 0
 
 
 def _neighbors(arguments: argparse.Namespace) -> None:
@@ -160,8 +153,6 @@ def _score(arguments: argparse.Namespace) -> None:
 
 
 def _surprisal(arguments: argparse.Namespace) -> None:
-    from elmo_tf import scoring
-
     staging.check_file(arguments.output)
     if os.path.lexists(arguments.output):
         raise InputError(arguments.output, "already exists; name a new file")
@@ -169,8 +160,16 @@ def _surprisal(arguments: argparse.Namespace) -> None:
     lines = sentences.read_lines(arguments.input, model.source.tokenizer)
     if not (words := model.surprisal(lines, arguments.context)):
         raise InputError(arguments.input, "no words")
-    stores.write(arguments.output, scoring.to_tsv(words))
+    stores.write(arguments.output, _as_tsv(words))
     print(f"{arguments.output}: {len(words):,} words, {sum(not word.known for word in words):,} not in the vocabulary")
+
+
+def _as_tsv(words: "list[Surprisal]") -> bytes:
+    """Returns a table of words, in UTF-8, tab-separated; a word with a quotation mark is quoted."""
+    text = io.StringIO()
+    rows = ([*word[:3], *(f"{bits:.4f}" for bits in word[3:6]), word.rank, str(word.known).lower()] for word in words)
+    csv.writer(text, "excel-tab", lineterminator="\n").writerows([words[0]._fields, *rows])
+    return text.getvalue().encode()
 
 
 def _fill(arguments: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""The progress line on stderr, and how numbers and tables are printed."""
+"""The progress line on stderr."""
 
 import contextlib
 import math
@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from elmo_tf.errors import printable
 
@@ -90,17 +90,6 @@ def _shortened(text: str, columns: int) -> str:
     while len(text) >= columns and "  " in text:
         text = text.rpartition("  ")[0]
     return text[: columns - 1]
-
-
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Returns rows as lines with aligned columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def with_count(count: int, noun: str) -> str:
-    """Returns a number of things in words, such as `1 file` or `2,000 files`."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _print(text: str, end: str = "\n") -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 import numpy as np
 
-from elmo_tf import scoring, sources
+from elmo_tf import engines, scoring, sources
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.embedder import Embedder
 from elmo_tf.files import json_file, progress
@@ -59,8 +59,8 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
     model = sources.find(source)
     if model.tokenizer == "whitespace":
         model = dataclasses.replace(model, tokenizer="penn")
-    embedder = Embedder(model)
     sentences = [sentence for pair in pairs for sentence in (pair.sentence_good, pair.sentence_bad)]
+    embedder = Embedder(model, engine=engines.fastest(model, sum(len(sentence.split()) for sentence in sentences)))
     scores = embedder.score(sentences, progress.reporter("scored {:,} of {:,} sentences"))
     good, bad = scores[::2], scores[1::2]
     terms = {pair.UID: _TERMS.get(pair.linguistics_term, pair.linguistics_term) for pair in pairs}

@@ -13,12 +13,13 @@ import numpy as np
 
 from elmo_tf import scoring, sources
 from elmo_tf.corpus.sentences import read_lines
+from elmo_tf.display import with_count
+from elmo_tf.engines.numpy import NumpyBiLM, log_softmax
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, progress, staging, stores
 from elmo_tf.probes.vectors import unit
-from elmo_tf.reference import NumpyBiLM, log_softmax
 from elmo_tf.text import tokenizers
-from elmo_tf.text.batches import BATCH_TOKENS, batches
+from elmo_tf.text.batches import BATCH_TOKENS, batches, equal_items
 from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID, Softmax
 
 MAX_SENTENCES = 1000
@@ -55,7 +56,7 @@ def look(model: sources.Source, texts: Sequence[str], word: str) -> dict[str, An
     positions = [(n, position) for n, tokens in enumerate(shown) for position in range(len(tokens))]
     uses = [(n, position) for n, position in positions if shown[n][position].lower() == word.lower()]
     if len(uses) < 2:
-        raise InputError("word", f"{word!r} has {progress.with_count(len(uses), 'use')} in the text; a page needs two")
+        raise InputError("word", f"{word!r} has {with_count(len(uses), 'use')} in the text; a page needs two")
     layers = _layers(NumpyBiLM(model.config, model.weights()), sentences)
     inner = [values[:, 1:-1] for values in layers]  # without <S> and </S>
     vectors = np.stack([inner[n][:, position] for n, position in uses], 1)
@@ -83,11 +84,13 @@ def look(model: sources.Source, texts: Sequence[str], word: str) -> dict[str, An
 
 def _layers(network: NumpyBiLM, sentences: Sequence[Sequence[bytes]]) -> list[np.ndarray]:
     """Returns each sentence's layers, float32 `(num_layers, tokens + 2, dim)`, with `<S>` and `</S>`."""
-    outputs: list[Any] = [None] * len(sentences)
-    for batch in batches([len(tokens) for tokens in sentences], BATCH_TOKENS):
-        for n, layers in zip(batch, network.layers([sentences[n] for n in batch], boundaries=True), strict=True):
-            outputs[n] = layers
-    return outputs
+    outputs: dict[int, np.ndarray] = {}
+    equal = equal_items(map(tuple, sentences))
+    for batch in batches([len(sentences[indices[0]]) for indices in equal], BATCH_TOKENS):
+        computed = network.layers([sentences[equal[number][0]] for number in batch], boundaries=True)
+        for number, layers in zip(batch, computed, strict=True):
+            outputs |= dict.fromkeys(equal[number], layers)
+    return [outputs[index] for index in range(len(sentences))]
 
 
 def _points(vectors: np.ndarray) -> np.ndarray:

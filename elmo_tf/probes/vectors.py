@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from elmo_tf import sources
+from elmo_tf import engines, sources
 from elmo_tf.embedder import Embedder
 from elmo_tf.files import progress
 
@@ -27,14 +27,18 @@ def embed(source: Source, sentences: Sequence[Sequence[str]], spans: Sequence[Se
 
     A span is its first token and the token after its last. float16 is exact to 0.05 %, enough for probes.
     """
-    model = Embedder(sources.find(source)) if isinstance(source, str | os.PathLike) else source
     firsts = np.cumsum([0, *map(len, spans)])
     means = np.zeros((0, 0, 0), np.float16)
     # The model skips empty sentences, so those without spans cost nothing.
     needed = [sentence if chosen else [] for sentence, chosen in zip(sentences, spans, strict=True)]
     encoded = [[token.encode() for token in sentence] for sentence in needed]
-    report = progress.reporter("embedded {:,} of {:,} tokens")
     done, total = 0, sum(map(len, encoded))
+    if isinstance(source, str | os.PathLike):
+        described = sources.find(source)
+        model: Model = Embedder(described, engine=engines.fastest(described, total))
+    else:
+        model = source
+    report = progress.reporter("embedded {:,} of {:,} tokens")
     for number, layers in model.embed(encoded):
         if not len(means):
             means = np.zeros((firsts[-1], *layers.shape[::2]), np.float16)

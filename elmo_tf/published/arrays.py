@@ -4,7 +4,7 @@ import os
 import pathlib
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import h5py
 import numpy as np
@@ -13,8 +13,9 @@ from elmo_tf.config import ModelConfig
 from elmo_tf.errors import InputError
 from elmo_tf.files import hdf5_file
 from elmo_tf.published.models import SOFTMAX_FILE, VOCABULARY_FILE, WEIGHTS_FILE
-from elmo_tf.text import vocabulary as vocabulary_lib
-from elmo_tf.text.vocabulary import Softmax
+
+if TYPE_CHECKING:
+    from elmo_tf.text.vocabulary import Softmax
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -133,7 +134,7 @@ def read_weights(path: str | os.PathLike, config: ModelConfig) -> Iterator[tuple
         yield our_name[name], values.reshape(shape_of[our_name[name]])
 
 
-def read_softmax(weights: str | os.PathLike, config: ModelConfig) -> Softmax | None:
+def read_softmax(weights: str | os.PathLike, config: ModelConfig) -> "Softmax | None":
     """Returns the softmax and its words that are beside a `weights.hdf5`, or None if there are none.
 
     Raises:
@@ -143,9 +144,11 @@ def read_softmax(weights: str | os.PathLike, config: ModelConfig) -> Softmax | N
     has_files = (folder / SOFTMAX_FILE).is_file() and (folder / VOCABULARY_FILE).is_file()
     if not has_files or pathlib.Path(weights).name != WEIGHTS_FILE:
         return None
+    from elmo_tf.text import vocabulary as vocabulary_lib  # noqa: PLC0415 - vectors do not need it
+
     words = vocabulary_lib.read(folder / VOCABULARY_FILE)
     expected = {"kernel": (len(words), config.lstm.projection_dim), "bias": (len(words),)}
-    return Softmax(**dict(read_hdf5(folder / SOFTMAX_FILE, expected)), vocabulary=words)
+    return vocabulary_lib.Softmax(**dict(read_hdf5(folder / SOFTMAX_FILE, expected)), vocabulary=words)
 
 
 def _shapes(file: h5py.File) -> Shapes:

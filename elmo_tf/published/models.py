@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import h5py
 
-from elmo_tf import extras
 from elmo_tf.errors import InputError, suggestion
 from elmo_tf.files import intact
 from elmo_tf.published.options import read_options
@@ -105,6 +104,8 @@ class PublishedModel:
 
     def _fetch_missing(self, folder: pathlib.Path) -> None:
         """Fetches the files that are not in the folder, after waiting for other processes that write there."""
+        from elmo_tf import extras  # noqa: PLC0415 - files that are there do not need it
+
         with extras.explain_missing_extra():
             from elmo_tf.files import lock  # noqa: PLC0415 - it imports filelock, which local models do not need
 
@@ -233,7 +234,7 @@ def is_system(value: object) -> bool:
 
 
 def find(name: str) -> PublishedModel:
-    """Returns the model called `name`; raises `InputError`, with the names that there are, if there is none."""
+    """Returns the model called `name`; raises `InputError`, listing known names, if not found."""
     for model in MODELS:
         if model.name == name:
             return model

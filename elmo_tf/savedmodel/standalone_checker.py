@@ -1,4 +1,4 @@
-"""Run by path in a process of its own: does a SavedModel, loaded as a user would, return what it was saved with?
+"""Standalone script: checks that a SavedModel, loaded as a user would, reproduces its stored sample outputs.
 
     python standalone_checker.py SAVEDMODEL SAMPLE_VECTORS.npz
 

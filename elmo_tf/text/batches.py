@@ -1,6 +1,6 @@
-"""Sentences of about the same length, which are computed together."""
+"""Which sentences are computed: equal ones once, those of about the same length together, very long ones in pieces."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -22,6 +22,17 @@ def batches(lengths: Sequence[int], batch_tokens: int, batch_size: int | None = 
             batch.append(index)
     if batch:
         yield batch
+
+
+def equal_items(items: Iterable[Hashable]) -> list[list[int]]:
+    """Returns the indices of equal items together, in the order in which these first occur.
+
+    What is computed twice need not get the same bits: a product rounds a row by its position in a block.
+    """
+    indices: dict[Hashable, list[int]] = {}
+    for index, item in enumerate(items):
+        indices.setdefault(item, []).append(index)
+    return list(indices.values())
 
 
 def pieces(sentence: Sequence[bytes]) -> list[Sequence[bytes]]:

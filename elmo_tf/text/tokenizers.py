@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from elmo_tf.errors import InputError
-from elmo_tf.text import characters, penn
+from elmo_tf.text import penn
 from elmo_tf.text.penn import Word
 
 # How a sentence is split: on runs of ASCII white space; English text by the Penn Treebank's rules; text of any language
@@ -35,9 +35,12 @@ def split(sentences: list[bytes], tokenizer: str) -> list[list[bytes]]:
         ragged = raw_text.tokenize(sentences)
         tokens, ends = ragged.flat_values.numpy().tolist(), ragged.row_splits.numpy().tolist()
         return [tokens[start:end] for start, end in itertools.pairwise(ends)]
+    if tokenizer == "characters":
+        from elmo_tf.text import characters  # noqa: PLC0415 - only sequences need it
+
+        return list(map(characters.split, sentences))
     # On bytes, `split` splits at the six ASCII white space characters only, as tf.strings.split does.
-    split_sentence = {"characters": characters.split, "penn": penn.split_bytes}.get(tokenizer, bytes.split)
-    return list(map(split_sentence, sentences))
+    return list(map(penn.split_bytes if tokenizer == "penn" else bytes.split, sentences))
 
 
 def split_texts(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
@@ -102,6 +105,8 @@ def words_of_each(texts: Sequence[str], tokenizer: str) -> list[list[Word]]:
 
 
 def _characters(text: str) -> list[Word]:
+    from elmo_tf.text import characters  # noqa: PLC0415 - only sequences need it
+
     content = text.encode(errors="replace")  # half of a surrogate pair becomes `?`
     return list(_located(content.decode(), [token.decode() for token in characters.split(content)]))
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from elmo_tf.display import with_count
 from elmo_tf.errors import explain_out_of_memory
-from elmo_tf.files.progress import ProgressLine, with_count
+from elmo_tf.files.progress import ProgressLine
 from elmo_tf.model.fast import BiLM
 from elmo_tf.records import record_folder
 from elmo_tf.records.windows import Window, Windows, prefetch

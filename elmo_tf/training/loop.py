@@ -11,8 +11,8 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.config import Config
+from elmo_tf.display import with_count
 from elmo_tf.errors import InputError, explain_out_of_memory
-from elmo_tf.files.progress import with_count
 from elmo_tf.records import record_folder
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training import devices, preparation

@@ -8,9 +8,9 @@ import shlex
 from collections.abc import Iterator
 
 from elmo_tf.config import Config, check_same_model
+from elmo_tf.display import with_count
 from elmo_tf.errors import InputError
 from elmo_tf.files import lock
-from elmo_tf.files.progress import with_count
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training import devices
 from elmo_tf.training.checkpointing import Checkpointing

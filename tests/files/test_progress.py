@@ -12,7 +12,7 @@ import termios
 
 import pytest
 
-from elmo_tf.files.progress import with_count
+from elmo_tf.display import with_count
 
 SHOWN = """
 import os, signal

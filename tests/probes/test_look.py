@@ -80,6 +80,19 @@ def test_the_heat_map_has_the_cosine_of_each_pair_minus_the_mean_of_the_text(pag
     np.testing.assert_allclose(page["cosines"][1][1], expected, atol=0.51)
 
 
+def test_equal_sentences_are_computed_once_and_have_the_same_numbers(workdir, monkeypatch):
+    computed, layers = [], look.NumpyBiLM.layers
+    monkeypatch.setattr(
+        look.NumpyBiLM,
+        "layers",
+        lambda self, batch, **options: computed.extend(batch) or layers(self, batch, **options),
+    )
+    page = look.look(sources.find(workdir), [TEXTS[0], *[TEXTS[1]] * 8, TEXTS[2]], "sat")
+    assert [b" ".join(tokens).decode() for tokens in computed] == [TEXTS[1], TEXTS[0], TEXTS[2]]
+    assert page["bits"][1:9] == [page["bits"][1]] * 8
+    assert page["likeliest"][1:9] == [page["likeliest"][1]] * 8
+
+
 def test_a_model_without_its_softmax_makes_a_page_without_surprisal_of_uses_in_upper_and_lower_case(savedmodel):
     page = look.look(sources.find(savedmodel.path), TEXTS, "dog")
     assert "bits" not in page

@@ -7,8 +7,8 @@ from elmo_tf.beam import report
 from elmo_tf.beam.embed import numbering
 from elmo_tf.beam.embed.config import EmbedConfig
 from elmo_tf.beam.embed.embed_task import Settings
+from elmo_tf.display import table, with_count
 from elmo_tf.errors import printable
-from elmo_tf.files.progress import table, with_count
 from elmo_tf.records import record_folder, vector_files
 
 _MAX_INPUTS_SHOWN = 10  # in the final report

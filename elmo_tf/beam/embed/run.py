@@ -24,9 +24,9 @@ from elmo_tf.beam.embed import assembly, embed_task, info, model_handler, number
 from elmo_tf.beam.embed.config import EmbedConfig
 from elmo_tf.beam.job_config import require
 from elmo_tf.corpus import corpora
+from elmo_tf.display import with_count
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging, stores
-from elmo_tf.files.progress import with_count
 from elmo_tf.records import record_folder
 
 _SHARD_BYTES = 256 << 20  # of vectors, when --shards is not given

@@ -10,7 +10,7 @@ from elmo_tf.beam.job_config import require
 from elmo_tf.beam.preprocess.config import PreprocessConfig
 from elmo_tf.beam.preprocess.counts import Counted
 from elmo_tf.corpus import corpora, sentences
-from elmo_tf.files.progress import table, with_count
+from elmo_tf.display import table, with_count
 from elmo_tf.text import char_ids, vocabulary
 
 _ROWS = ("", "folder", "sentences", "tokens", "unknown", "cut at 48 bytes", "like <S> or </S>", "records")

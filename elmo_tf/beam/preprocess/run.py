@@ -24,10 +24,10 @@ from elmo_tf.beam.job_config import require
 from elmo_tf.beam.preprocess import counts, info, shards
 from elmo_tf.beam.preprocess.config import PreprocessConfig
 from elmo_tf.corpus import corpora, sentences
+from elmo_tf.display import with_count
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
 from elmo_tf.files.pipes import copied_if_pipe
-from elmo_tf.files.progress import with_count
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 

@@ -14,6 +14,7 @@ import pytest
 from elmo_tf import embedder, engines, sources
 from elmo_tf.beam.embed import embed_task, run
 from elmo_tf.cli import jobs
+from elmo_tf.engines.numpy import NumpyEngine
 from elmo_tf.errors import InputError
 from elmo_tf.published import weights as published_weights
 from elmo_tf.records import record_folder, vector_files
@@ -186,7 +187,7 @@ def test_there_are_as_many_shards_as_asked_for_but_for_those_without_lines(embed
 
 
 def test_text_is_split_by_the_model_unless_an_option_says_otherwise(savedmodel, corpus, tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(engines, "make", lambda source, *_: engines.NumpyEngine(source))  # it starts at once
+    monkeypatch.setattr(engines, "make", lambda source, *_: NumpyEngine(source))  # it starts at once
     model = shutil.copytree(savedmodel.path, tmp_path / "model")
     settings = json.loads((model / "assets" / "provenance.json").read_text())
     settings["tokenizer"] = "characters"

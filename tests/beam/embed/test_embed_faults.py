@@ -15,6 +15,7 @@ from elmo_tf import engines
 from elmo_tf.beam.embed import assembly, embed_task, run
 from elmo_tf.cli import jobs
 from elmo_tf.corpus import sentences
+from elmo_tf.engines.numpy import NumpyEngine
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
 from elmo_tf.records import vector_files, wire
@@ -118,7 +119,7 @@ def test_a_shard_damaged_before_the_file_is_made_of_it_is_named(folder, tmp_path
 
 @pytest.mark.parametrize("change", ["model", slow("text")])
 def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, small_shards, change, monkeypatch):
-    monkeypatch.setattr(engines, "make", lambda source, *_: engines.NumpyEngine(source))  # it starts at once
+    monkeypatch.setattr(engines, "make", lambda source, *_: NumpyEngine(source))  # it starts at once
     given = arguments("output")
     given[1] = str(shutil.copytree(given[1], tmp_path / "model"))
     with interrupted(embed_task, "_write", after=2):

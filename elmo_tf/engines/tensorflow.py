@@ -10,12 +10,11 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import extras, sources
+from elmo_tf.engines import Words
 from elmo_tf.model import fast, operations
 from elmo_tf.model.scalar_mix import ScalarMix, build_mix
 from elmo_tf.text import in_graph
 from elmo_tf.text.vocabulary import Softmax
-
-Words = Sequence[bytes]  # the tokens of a sentence
 
 _STRINGS, _LENGTHS = tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)
 # Tokens (batch, max_length) and their numbers (batch,) to the outputs `layers` and `elmo`.

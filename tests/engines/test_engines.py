@@ -11,7 +11,9 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf import embedder, engines, extras, reference, sources, tensorflow_engine
+from elmo_tf import embedder, engines, extras, sources
+from elmo_tf.engines import numpy as numpy_engine
+from elmo_tf.engines import tensorflow as tensorflow_engine
 from elmo_tf.errors import InputError
 from elmo_tf.text import in_graph
 from tests import checks
@@ -58,30 +60,40 @@ def test_the_checkpoint_of_a_workdir_is_computed_by_either(workdir):
     assert scores[0] == pytest.approx(scores[1], rel=1e-5)
 
 
-def test_a_large_call_changes_the_engine_once_unless_it_is_fixed(monkeypatch):
+def test_the_engine_stays_and_a_large_call_says_once_that_tensorflow_is_faster(monkeypatch, caplog):
     monkeypatch.setattr(engines, "TENSORFLOW_TOKENS", 5)
-    made, make = [], engines.make
-    monkeypatch.setattr(engines, "make", lambda source, name, *threads: made.append(name) or make(source, name))
     model, fixed = elmo_tf.load("english"), elmo_tf.load("english", engine="numpy")
     small, large = ["a b c d e"], ["a b", "c d e f"]
-    model.encode(small)
-    assert model.engine == "numpy"
-    model.encode(large)
-    assert model.engine == "tensorflow"
-    model.encode(small), model.score(large), fixed.encode(large), fixed.score(large)
-    assert (model.engine, fixed.engine) == ("tensorflow", "numpy")
+    for call in (model.encode, model.score, fixed.encode, fixed.score):
+        call(small)
+    fixed.encode(large), fixed.score(large)
+    assert caplog.messages == []
+    vectors = model.encode(large)
+    message = (
+        "NumPy computes a call of 6 tokens; a model loaded with engine='tensorflow' is faster from about 5 tokens on"
+    )
+    assert caplog.messages == [message]
+    for by_first, by_second in zip(vectors, model.encode(large), strict=True):
+        np.testing.assert_array_equal(by_first.vectors, by_second.vectors)
+    model.score(large)
+    assert (model.engine, fixed.engine, caplog.messages) == ("numpy", "numpy", [message])
     scored = elmo_tf.load("english")
     scored.score(large)
-    assert scored.engine == "tensorflow"
-    assert made == ["numpy", "numpy", "tensorflow", "numpy", "tensorflow"]
+    assert (scored.engine, caplog.messages) == ("numpy", [message] * 2)
 
 
-def test_numpy_goes_on_where_tensorflow_is_not_installed(monkeypatch):
+def test_where_tensorflow_is_not_installed_numpy_computes_everything(monkeypatch, caplog):
     monkeypatch.setattr(engines, "TENSORFLOW_TOKENS", 5)
     monkeypatch.setattr(engines, "tensorflow_is_installed", lambda: False)
     model = elmo_tf.load("english")
     assert len(model.encode(["a b c d e f"])[0].vectors) == 6
-    assert model.engine == "numpy"
+    assert (model.engine, engines.fastest(model.source, 6), caplog.messages) == ("numpy", "numpy", [])
+
+
+def test_the_fastest_engine_is_that_of_the_size_of_a_text_unless_tensorflow_reads_the_model(workdir):
+    english, trained = sources.find("english"), sources.find(workdir)
+    assert [engines.fastest(english, number) for number in (0, 50_000, 50_001)] == ["numpy", "numpy", "tensorflow"]
+    assert engines.fastest(trained, 0) == "tensorflow"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +128,8 @@ def test_a_pickled_model_is_read_again():
     content = pickle.dumps(model)
     assert len(content) < 2000  # the source, not the weights
     copy = pickle.loads(content)
-    assert (copy.source, copy.engine, copy._may_switch_engine) == (model.source, "numpy", False)
+    assert (copy.source, copy.engine, copy._engines._made) == (model.source, "numpy", {})  # not read yet
+    assert vars(copy).keys() == vars(model).keys()
     assert repr(copy) == repr(model)
     np.testing.assert_array_equal(copy.encode(["a bank"])[0].vectors, model.encode(["a bank"])[0].vectors)
 
@@ -165,7 +178,7 @@ def test_the_first_call_of_a_graph_finishes_before_those_of_other_threads(record
 
 def test_the_mix_of_a_single_layer_is_computed_by_numpy():
     layers = np.arange(12, dtype=np.float32).reshape(3, 2, 2)
-    np.testing.assert_array_equal(reference.scalar_mix(layers, np.float32([0, 0, 100]), 2.0), 2 * layers[2])
+    np.testing.assert_array_equal(numpy_engine.scalar_mix(layers, np.float32([0, 0, 100]), 2.0), 2 * layers[2])
 
 
 # As spaCy's `nlp.pipe(n_process=2)` and `multiprocessing.Pool` do, after the model was used in the parent.
