@@ -101,6 +101,14 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
     return files
 
 
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Returns paths relative to the deepest folder that all are in, which is enough to tell them apart."""
+    folders = [path.split("/")[:-1] for path in paths]
+    is_shared = [len(set(names)) == 1 for names in zip(*folders, strict=False)]
+    shared = (*is_shared, False).index(False)
+    return ["/".join(path.split("/")[shared:]) for path in paths]
+
+
 def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
     """Returns tasks that together write `num_shards` shards and read every line of `corpus` exactly once.
 

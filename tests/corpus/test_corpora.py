@@ -134,6 +134,21 @@ def test_a_tar_archive_and_a_pattern_without_a_file_are_refused(tmp_path):
         corpora.match(["-"])
 
 
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["/c/2023/index.txt", "/c/2024/index.txt"], ["2023/index.txt", "2024/index.txt"]),
+        (["/c/a.txt", "/c/b.txt"], ["a.txt", "b.txt"]),
+        (["/c/d/a.txt", "/c/d.txt", "/c/d/e/a.txt"], ["d/a.txt", "d.txt", "d/e/a.txt"]),
+        (["/c/a.txt"], ["a.txt"]),
+        (["s3://b/x/1.txt", "s3://b/y/1.txt"], ["x/1.txt", "y/1.txt"]),
+        ([], []),
+    ],
+)
+def test_files_are_named_by_what_their_paths_do_not_share(paths, names):
+    assert corpora.short_names(paths) == names
+
+
 def named_by_number(sizes: list[int], ending: str = "") -> list[TextFile]:
     return [TextFile(f"{number:03d}{ending}", size) for number, size in enumerate(sizes)]
 
