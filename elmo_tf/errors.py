@@ -1,6 +1,5 @@
 """`InputError`, the exception for wrong input; any other exception but `OSError` is a defect."""
 
-import codecs
 import contextlib
 import difflib
 import json
@@ -115,10 +114,8 @@ def unreadable(path: object, error: Exception) -> InputError:
     return InputError(str(path), f"cannot be read ({reason(error)})")
 
 
-def not_utf8(location: str, problem: str, text: bytes = b"") -> InputError:
-    """Returns the error for text in another encoding, with the remedy; `text` is the line."""
-    if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return InputError(location, "UTF-16, not UTF-8; convert it by: iconv -f utf-16 -t utf-8 OLD > NEW")
+def not_utf8(location: str, problem: str) -> InputError:
+    """Returns the error for text in another encoding, with the remedy."""
     remedy = "convert it, for example from Latin-1 by: iconv -f latin1 -t utf-8 OLD > NEW"
     return InputError(location, f"not UTF-8 ({problem}); {remedy}")
 

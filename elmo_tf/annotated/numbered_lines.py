@@ -1,24 +1,23 @@
 """The lines and words of an annotated file, plain or compressed, and errors and warnings that name a line."""
 
-import bz2
-import gzip
+import contextlib
 import itertools
 import logging
-import lzma
 import os
 import pathlib
 import re
 import zipfile
-import zlib
-from collections.abc import Callable, Iterator
-from typing import IO, Any, NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import IO, NamedTuple, TypeVar
 
 from elmo_tf.errors import InputError, not_utf8, unreadable
+from elmo_tf.files import compressed, content
 
 _MAX_QUOTED = 60  # characters of a wrong line in a message
 _MAX_REPORTED = 3  # odd lines in a warning
 _MARK = "\ufeff"  # the byte order mark with which some editors begin a file; joined files have it inside
-_UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError)
+_UNREADABLE = (*compressed.DAMAGED, zipfile.BadZipFile, RuntimeError)
+_COMPRESSED = (".xz", ".gz", ".bz2")
 _Items = TypeVar("_Items", list, dict)
 _RUN = re.compile(r"[^ \t\n\v\f\r]+")  # ASCII white space only, like `bytes.split`; a no-break space does not split
 # How treebanks write brackets of the text.
@@ -82,7 +81,7 @@ def lines(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[Line
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
-            raise not_utf8(f"{name}, line {number}", error.reason, line) from None
+            raise not_utf8(f"{name}, line {number}", error.reason) from None
         if text.startswith(_MARK):
             text = text.lstrip(_MARK)
             if odd is not None and number > 1:
@@ -93,7 +92,10 @@ def lines(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[Line
 def encoded_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
     """Yields the number and the bytes of each line, without its line break; raises if the file cannot be read."""
     try:
-        with _opener(path)(path, "rb") as file:
+        with _opened(path) as file:
+            if file.seekable():
+                content.check_text(str(path), file.read(content.HEADER_BYTES))
+                file.seek(0)
             for number, line in enumerate(file, 1):
                 yield number, line.rstrip(b"\r\n")
     except _UNREADABLE as error:
@@ -135,17 +137,19 @@ def normalize_form(form: str) -> str:
     return _BRACKETS.get(form, form)
 
 
-def _opener(path: str | os.PathLike) -> Callable[..., IO[bytes]]:
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike) -> Iterator[IO[bytes]]:
+    """Yields the text of a file, decompressed."""
     name, suffix = str(path), pathlib.Path(path).suffix
     if re.search(r"\.(tar(\.\w+)?|tgz|tbz2|txz)$", name):
         raise InputError(name, f"an archive of files: unpack it (tar -xf {name}) and give the file that you want")
-    openers: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open, ".zip": _open_zip}
     if suffix == ".zst":
-        raise InputError(name, f"a file that is plain or ends in {', '.join(openers)}", suffix)
-    return openers.get(suffix, open)
+        raise InputError(name, f"a file that is plain or ends in {', '.join((*_COMPRESSED, '.zip'))}", suffix)
+    with _open_zip(path) if suffix == ".zip" else open(path, "rb") as file:
+        yield compressed.OPEN[suffix](file) if suffix in _COMPRESSED else file
 
 
-def _open_zip(path: str | os.PathLike, _: str) -> IO[bytes]:
+def _open_zip(path: str | os.PathLike) -> IO[bytes]:
     """Opens the only file in a zip archive."""
     with zipfile.ZipFile(path) as archive:
         members = [member.filename for member in archive.infolist() if not member.is_dir()]

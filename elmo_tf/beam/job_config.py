@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import numbers
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -36,6 +37,7 @@ class JobConfig:
         if not isinstance(self.input, str | os.PathLike):
             object.__setattr__(self, "input", tuple(os.fspath(path) for path in self.input))
         object.__setattr__(self, "beam", tuple(self.beam))
+        require("input", all(self.patterns or [""]), "at least one file, folder or glob", self.input)
         for field in dataclasses.fields(self):
             if isinstance(value := getattr(self, field.name), os.PathLike):
                 object.__setattr__(self, field.name, os.fspath(value))
@@ -61,7 +63,8 @@ class JobConfig:
     def require_at_least(self, name: str, minimum: int) -> None:
         """Raises `InputError` if a field is less than `minimum`."""
         value = getattr(self, name)
-        require(name, value is None or value >= minimum, f"at least {minimum}", value)
+        if value is not None:
+            require_integer(name, value, minimum)
 
     def settings(self) -> sentences.Settings:
         """Returns how text becomes sentences."""
@@ -101,6 +104,15 @@ def require(parameter: str, condition: bool, problem: str, *actual: Any) -> None
     """Raises `InputError` about `parameter`, with the other arguments, unless the `condition` is true."""
     if not condition:
         raise InputError(parameter, problem, *actual)
+
+
+def require_integer(parameter: str, value: object, minimum: int, maximum: int | None = None) -> None:
+    """Raises `InputError` about `parameter` unless `value` is an integer in the range."""
+    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    require(parameter, is_integer, "an integer", repr(value))
+    limits = f"at least {minimum}" if maximum is None else f"{minimum} to {maximum}"
+    is_inside = minimum <= value and (maximum is None or value <= maximum)  # type: ignore[operator]
+    require(parameter, is_inside, limits, value)
 
 
 @contextlib.contextmanager

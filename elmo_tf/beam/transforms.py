@@ -22,7 +22,7 @@ import apache_beam as beam
 from apache_beam.transforms import window
 
 from elmo_tf.beam import corpus_tasks, job_config, output_folder, report
-from elmo_tf.beam.preprocess import counts, info, shards
+from elmo_tf.beam.preprocess import config, counts, info, shards
 from elmo_tf.corpus import corpora, reading, sentences
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
@@ -45,12 +45,14 @@ class ReadSentences(beam.PTransform):
         line: what a line of raw text is: `"sentence"`, `"paragraph"` or `"part"`; None: as `elmo-tf preprocess`.
 
     Raises:
-        InputError: when it is applied, if there are no such files or they are not text; on workers, if one is damaged
-            or has changed.
+        InputError: if there is no pattern; when it is applied, if there are no such files or they are not text; on
+            workers, if one is damaged or has changed.
     """
 
     def __init__(self, patterns: str | Sequence[str], tokenizer: str = "whitespace", line: str | None = None):
         super().__init__()
+        is_named = isinstance(patterns, str | os.PathLike) or all(patterns or [""])
+        job_config.require("patterns", is_named and bool(patterns), "at least one file, folder or glob", patterns)
         self._config = job_config.JobConfig(input=patterns, output="", tokenizer=tokenizer, line=line)
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection:
@@ -85,13 +87,15 @@ class CountWords(beam.PTransform):
         max_size: words to keep, `<S>`, `</S>` and `<UNK>` among them; None: all.
 
     Raises:
-        InputError: if `min_count` is below 1 or the sentences are windowed; on a worker, if no word is frequent
-            enough.
+        InputError: if `min_count` is below 1, `max_size` below 4, or the sentences are windowed; on a worker, if a
+            token cannot be a word, there are no words, or none is frequent enough.
     """
 
     def __init__(self, min_count: int = 1, max_size: int | None = None):
         super().__init__()
-        job_config.require("min_count", min_count >= 1, "at least 1", min_count)
+        job_config.require_integer("min_count", min_count, 1)
+        if max_size is not None:
+            job_config.require_integer("max_size", max_size, config.MIN_VOCABULARY)
         self._min_count, self._max_size = min_count, max_size
 
     def expand(self, sentences: beam.PCollection) -> beam.PCollection:
@@ -119,8 +123,8 @@ class WriteRecords(beam.PTransform):
         tokenizer: how the text was split; recorded as the default tokenizer of models trained on these records.
 
     Raises:
-        InputError: if the folder is there and not empty, or the sentences are windowed; on a worker, if there are no
-            sentences.
+        InputError: if the folder is there and not empty, another step of the pipeline writes it, or the sentences are
+            windowed; on a worker, if a token cannot be a word or there are no sentences.
     """
 
     def __init__(
@@ -132,8 +136,8 @@ class WriteRecords(beam.PTransform):
         tokenizer: str = "whitespace",
     ):
         super().__init__()
-        job_config.require("num_shards", num_shards >= 1, "at least 1", num_shards)
-        job_config.require("seed", 0 <= seed < 2**63, "0 to 2^63 - 1", seed)
+        job_config.require_integer("num_shards", num_shards, 1)
+        job_config.require_integer("seed", seed, 0, config.MAX_SEED)
         tokenizers.check(tokenizer)
         output_folder.check(folder)
         if stores.exists(stores.join(folder, output_folder.FILE)):
@@ -143,6 +147,7 @@ class WriteRecords(beam.PTransform):
 
     def expand(self, sentences: beam.PCollection) -> beam.PCollection:
         _check_windows(sentences)
+        sentences.pipeline.visit(_OtherWriters(self, self._folder))
         words = self._vocabulary
         if isinstance(words, Vocabulary):
             words = sentences.pipeline | "GivenVocabulary" >> beam.Create([words])
@@ -202,6 +207,18 @@ class WriteRecords(beam.PTransform):
         return int.from_bytes(hashlib.blake2b(b" ".join(words), digest_size=8, key=key).digest(), "little")
 
 
+class _OtherWriters(beam.pipeline.PipelineVisitor):
+    """Raises `InputError` if a step of a pipeline, other than the given one, writes the same folder."""
+
+    def __init__(self, step: WriteRecords, folder: str):
+        self._step, self._folder = step, folder
+
+    def enter_composite_transform(self, transform_node: Any) -> None:
+        other = transform_node.transform
+        if isinstance(other, WriteRecords) and other is not self._step and other._folder == self._folder:
+            raise InputError(self._folder, "another WriteRecords of this pipeline writes it")
+
+
 def _check_windows(sentences: beam.PCollection) -> None:
     windows = sentences.windowing.windowfn
     if not isinstance(windows, window.GlobalWindows):
@@ -217,10 +234,16 @@ def _to_bytes(words: Iterable[str | bytes]) -> list[bytes]:
     if b" ".join(tokens).split() != tokens:
         shown = repr([token.decode(errors="replace") for token in tokens])
         raise InputError("sentences", "tokens that are not empty and have no white space", shown)
+    for token in tokens:
+        try:
+            token.decode()
+        except UnicodeDecodeError:
+            raise InputError("sentences", "tokens in UTF-8", repr(token)) from None
     return tokens
 
 
 @beam.typehints.no_annotations
 def _to_vocabulary(counted: counts.Counted, min_count: int) -> Vocabulary:
-    counts.check(counted, min_count)
+    job_config.require("sentences", bool(counted.types), "contain no words")
+    counts.check(counted, min_count, "sentences")
     return Vocabulary(counted.content.removesuffix(b"\n").split(b"\n"))

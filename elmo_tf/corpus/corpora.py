@@ -1,13 +1,16 @@
 """The files of a corpus, and how tasks and shards divide their text."""
 
+import contextlib
+import fnmatch
 import glob
 import os
 import pathlib
 import re
-from collections.abc import Iterable, Sequence
+import stat
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, reason
 from elmo_tf.files import stores
 
 # Endings of names, and roughly how many bytes of text a byte of such a file holds.
@@ -74,7 +77,8 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
     `**`.
 
     Raises:
-        InputError: if a pattern matches no file, or a file cannot be read.
+        InputError: if a pattern matches no file, or what could match cannot be read: a file, a folder, or a link to
+            nothing.
     """
     by_target: dict[str, TextFile] = {}  # the files, by their paths without links
     for pattern in patterns:
@@ -95,6 +99,14 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
         if stores.is_local(file.path) and not os.access(file.path, os.R_OK):
             raise InputError(file.path, "no permission to read it")
     return files
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Returns paths relative to the deepest folder that all are in, which is enough to tell them apart."""
+    folders = [path.split("/")[:-1] for path in paths]
+    is_shared = [len(set(names)) == 1 for names in zip(*folders, strict=False)]
+    shared = (*is_shared, False).index(False)
+    return ["/".join(path.split("/")[shared:]) for path in paths]
 
 
 def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
@@ -179,17 +191,84 @@ def _match_local(pattern: str) -> dict[str, stores.Status]:
     # `..` after a link is the parent of the link's target.
     absolute = os.path.realpath(pattern) if os.pardir in pattern.split(os.sep) else os.path.abspath(pattern)
     absolute = re.sub(r"(/\*\*)+$", "", absolute) or "/"
-    matched: Iterable[pathlib.Path] = []
-    if pattern and os.path.exists(absolute):
-        matched = [pathlib.Path(absolute)]
+    matched: Iterable[str] = []
+    if pattern and _mode(absolute, follow_links=False):
+        matched = [absolute]
     elif glob.has_magic(pattern):
         # A folder that exists is no pattern, such as `[old]`.
         top = next(folder for folder in pathlib.Path(absolute).parents if os.path.isdir(folder))
-        # Within a name, `**` means `*`, but Python before 3.13 refuses it.
-        names = pathlib.Path(absolute).relative_to(top).parts
-        matched = top.glob("/".join(name if name == "**" else re.sub(r"\*+", "*", name) for name in names))
-    paths = {str(path) for top in matched for path in (top, *top.rglob("*")) if os.path.isfile(path)}
-    return {path: stores.status(path) for path in paths if not _is_hidden(path, absolute)}
+        matched = _expand(str(top), pathlib.Path(absolute).relative_to(top).parts)
+    paths = {file for path in matched for file in _files(path)}
+    return {path: stores.status(path) for path in paths}
+
+
+def _expand(folder: str, parts: Sequence[str]) -> Iterator[str]:
+    """Yields the paths below a folder that match a glob, given part by part."""
+    if not parts:
+        yield folder
+        return
+    part, *rest = parts
+    if part == "**":
+        yield from _expand(folder, rest)
+        for entry in _entries(folder):
+            if entry.is_dir(follow_symlinks=False):
+                yield from _expand(entry.path, parts)
+    elif glob.has_magic(part):
+        for entry in _entries(folder, part):
+            if not rest or stat.S_ISDIR(_mode(entry.path)):
+                yield from _expand(entry.path, rest)
+    elif _mode(path := os.path.join(folder, part), follow_links=False):
+        yield from _expand(path, rest)
+
+
+def _files(path: str) -> Iterator[str]:
+    """Yields a file, or those in a folder at any depth. Raises `InputError` for what is neither."""
+    mode = _mode(path)
+    if stat.S_ISREG(mode):
+        yield path
+    elif not stat.S_ISDIR(mode):
+        raise InputError(path, "neither a file nor a folder")
+    else:
+        for entry in _entries(path):
+            if not (entry.is_symlink() and stat.S_ISDIR(_mode(entry.path))):
+                yield from _files(entry.path)
+
+
+def _entries(folder: str, pattern: str = "*") -> list[os.DirEntry]:
+    """Returns what in a folder matches a glob, hidden entries only if the glob begins with a dot."""
+    with _naming(folder), os.scandir(folder) as entries:
+        return [
+            entry
+            for entry in entries
+            if fnmatch.fnmatchcase(entry.name, pattern) and (pattern.startswith(".") or not entry.name.startswith("."))
+        ]
+
+
+def _mode(path: str, follow_links: bool = True) -> int:
+    """Returns the type and permissions of what is at `path`; 0 if nothing is. Raises `InputError` if that is unknown.
+
+    A link to nothing is an error if links are followed.
+    """
+    try:
+        with _naming(path):
+            return os.stat(path, follow_symlinks=follow_links).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        if follow_links and os.path.islink(path):
+            raise InputError(path, "a link to nothing; remove it, or restore what it leads to") from None
+        return 0
+
+
+@contextlib.contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Turns errors of the file system in the block, but not that nothing is there, into one that names the path."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        raise InputError(
+            path, f"cannot be read ({reason(error)}); change that, or name files to read instead"
+        ) from None
 
 
 def _preference(file: TextFile) -> tuple[bool, int, str]:
@@ -208,5 +287,5 @@ def _match_remote(pattern: str) -> dict[str, stores.Status]:
 
 
 def _is_hidden(path: str, pattern: str) -> bool:
-    """Whether a wildcard of `pattern` matched a dot that begins a name in `path`."""
+    """Whether a wildcard of a remote `pattern` matched a dot that begins a name in `path`."""
     return path.count("/.") > pattern.count("/.")

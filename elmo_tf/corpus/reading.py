@@ -4,22 +4,17 @@ Only `\\n` ends a line, so a carriage return is white space like any other. Runn
 which end at a blank line.
 """
 
-import bz2
 import codecs
 import contextlib
-import gzip
-import lzma
 import math
 import os
 import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, NamedTuple
 
-from elmo_tf import extras
 from elmo_tf.corpus import corpora
 from elmo_tf.errors import InputError, reason
-from elmo_tf.files import stores
+from elmo_tf.files import compressed, content, stores
 
 _LINE, _PARAGRAPH, _RECORD = "line", "paragraph", "record"  # what is read whole
 BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, few enough for the cache
@@ -29,35 +24,8 @@ _MAX_LOOKAHEAD = 1 << 20  # bytes after its end in which a slice looks for the e
 _SPACE = rb"[ \t\v\f\r]"
 _LAST_PARAGRAPH = re.compile(rb".*\n" + _SPACE + rb"*\n", re.DOTALL)
 _LAST_SPACE = re.compile(rb".*" + _SPACE, re.DOTALL)
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, OSError)
-_HEADER_BYTES = 1 << 12  # of text that `inspect` looks at
-# First bytes of files that are not UTF-8 text but would otherwise pass for text with a few irregular lines.
-_NOT_TEXT = {
-    b"\x1f\x8b": "a gzip file whose name does not end in .gz",
-    b"BZh91AY&SY": "a bzip2 file whose name does not end in .bz2",
-    b"\xfd7zXZ\x00": "an xz file whose name does not end in .xz",
-    b"PK\x03\x04": "a zip file",
-    b"\x28\xb5\x2f\xfd": "a zstd file whose name does not end in .zst",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
 _FASTA_BEGIN = re.compile(rb"(\s*\n)?>")  # a header at the beginning of a line, after blank lines
 _FASTA_ENDINGS = (".fa", ".fasta", ".faa", ".fna")  # the usual ones; they only choose an error
-
-
-def _open_zstd(file: BinaryIO) -> Any:
-    with extras.explain_missing_extra():
-        from backports import zstd  # noqa: PLC0415 - only with an extra
-    # Large text collections are often written by `zstd --long=31`. A file takes only the memory it needs.
-    return zstd.ZstdFile(file, options={zstd.DecompressionParameter.window_log_max: 31})
-
-
-_OPEN: dict[str, Callable[[BinaryIO], Any]] = {
-    ".gz": lambda file: gzip.GzipFile(fileobj=file),
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-    ".zst": _open_zstd,
-}
 
 
 class Block(NamedTuple):
@@ -79,13 +47,11 @@ def inspect(corpus: Iterable[corpora.TextFile], tokenizer: str) -> list[corpora.
 
     def inspected(file: corpora.TextFile) -> corpora.TextFile:
         with _named(file.path), _open(file) as text:
-            header = text.read(_HEADER_BYTES)
-        for magic, kind in _NOT_TEXT.items():
-            if header.startswith(magic):
-                raise InputError(file.path, "UTF-8 text", kind)
+            header = text.read(content.HEADER_BYTES)
+        content.check_prose(file.path, header)
         is_fasta = _FASTA_BEGIN.match(header.removeprefix(codecs.BOM_UTF8)) is not None
         stem, ending = os.path.splitext(file.path)
-        name = stem if ending in _OPEN else file.path
+        name = stem if ending in compressed.OPEN else file.path
         if is_fasta and tokenizer != "characters" and name.lower().endswith(_FASTA_ENDINGS):
             raise InputError(file.path, "is FASTA, which needs --tokenizer characters")
         return file._replace(is_fasta=is_fasta and tokenizer == "characters")
@@ -124,7 +90,9 @@ def _named(path: str) -> Iterator[None]:
     except Exception as error:
         module = type(error).__module__.partition(".")[0]
         # Python's own modules raise errors without a number about damaged contents.
-        is_damage = isinstance(error, _DAMAGED) and not getattr(error, "errno", None) and module != "apache_beam"
+        is_damage = (
+            isinstance(error, compressed.DAMAGED) and not getattr(error, "errno", None) and module != "apache_beam"
+        )
         if is_damage or module == "backports":
             raise InputError(path, f"cannot be decompressed ({error})") from None
         if isinstance(error, OSError) or not stores.is_local(path):
@@ -149,7 +117,7 @@ def _open(file: corpora.TextFile) -> Iterator[BinaryIO]:
     with stores.open_file(file.path) as stored:
         if file.changed is not None:
             corpora.check_status(file, stores.status(file.path))
-        decompress = _OPEN.get(os.path.splitext(file.path)[1])
+        decompress = compressed.OPEN.get(os.path.splitext(file.path)[1])
         yield decompress(stored) if decompress else stored
 
 

@@ -7,8 +7,10 @@ import pathlib
 import re
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from typing import Any
 
 from elmo_tf import __version__
 from elmo_tf.errors import InputError, reason
@@ -17,6 +19,7 @@ from elmo_tf.files import intact, progress, staging
 _RETRY_SECONDS = (1, 2, 4, 8, 16, 30)  # between attempts
 _TIMEOUT = 30.0  # seconds without a byte, after which a connection counts as broken
 _CHUNK_BYTES = 1 << 18  # read from a server at a time, at most
+_TEMPORARY = (408, 429, 500, 502, 503, 504)  # statuses of servers that may answer the same request later
 
 _log = logging.getLogger("elmo_tf")
 
@@ -48,7 +51,8 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
             break
         except (OSError, http.client.HTTPException) as error:
             problem = reason(getattr(error, "reason", error))
-            if wait is None or not part.exists():
+            is_temporary = part.exists() or isinstance(error, _TemporaryError)
+            if wait is None or not is_temporary:
                 raise InputError(url, f"cannot be fetched ({problem})") from None
             _log.warning("the download has stopped (%s); next attempt in %d s", problem, wait)
             time.sleep(wait)
@@ -74,14 +78,30 @@ def writing(path: pathlib.Path) -> Iterator[None]:
         raise InputError(str(path), f"cannot be written ({reason(error)})") from None
 
 
+class _TemporaryError(ConnectionError):
+    """The server says that it cannot answer now."""
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to `https://`, and from `http://` also to `http://`."""
+
+    def __init__(self, url: str):
+        self._url = url
+
+    def redirect_request(self, request: urllib.request.Request, *answer: Any) -> urllib.request.Request | None:
+        kind, target = request.type, urllib.parse.urlsplit(answer[-1]).scheme
+        if target != "https" and (kind, target) != ("http", "http"):
+            problem = f"from {kind}:// to {target}://, which is not encrypted; not followed"
+            raise InputError(self._url, f"the server redirects {problem}")
+        return super().redirect_request(request, *answer)
+
+
 def _receive_rest(url: str, size: int | None, part: pathlib.Path) -> None:
     """Appends the rest of the file to `part`; all of it, if the server does not send the rest alone."""
     start = part.stat().st_size if part.exists() else 0
     if start == size:
         return
     with _opened(url, start) as response:
-        if url.startswith("https:") and not response.url.startswith("https:"):
-            raise InputError(url, "the server redirects to an address that is not encrypted; not followed")
         if response.status == http.HTTPStatus.PARTIAL_CONTENT:
             # A server may send less than was asked for, so the total is not that of this response.
             span = re.fullmatch(rf"bytes {start}-[0-9]+/([0-9]+)", response.headers.get("Content-Range", ""))
@@ -98,7 +118,9 @@ def _receive_rest(url: str, size: int | None, part: pathlib.Path) -> None:
         if not start:
             part.unlink(missing_ok=True)
         report = progress.reporter("downloading {:,} of {:,} MB")
-        while start < total and (data := response.read1(_CHUNK_BYTES)):
+        while data := response.read1(_CHUNK_BYTES):
+            if start + len(data) > total:
+                raise InputError(url, f"the server sends more than the {total:,} bytes that it announces")
             with writing(part), open(part, "ab", opener=staging.no_link) as file:
                 file.write(data)
             start += len(data)
@@ -111,10 +133,15 @@ def _opened(url: str, start: int) -> http.client.HTTPResponse:
     """Returns the server's response to a request for the file from byte `start` on."""
     headers = {"User-Agent": f"elmo-tf/{__version__}"} | ({"Range": f"bytes={start}-"} if start else {})
     try:
-        return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT)
+        opener = urllib.request.build_opener(_Redirects(url))
+        return opener.open(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
         if start and error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             return _opened(url, 0)
+        if error.code in _TEMPORARY:
+            raise _TemporaryError(f"{error.code} {error.reason}") from None
         raise InputError(url, f"cannot be fetched ({error.code} {error.reason})") from None
+    except InputError:
+        raise
     except (http.client.InvalidURL, ValueError):
         raise InputError(url, "not an http:// or https:// address") from None

@@ -1,5 +1,6 @@
 """The lines of files, plain and compressed, and files that cannot be read."""
 
+import bz2
 import gzip
 import lzma
 import os
@@ -26,7 +27,10 @@ def test_files_that_cannot_be_read_are_refused_with_what_to_do(tmp_path):
         "latin1": "a O\nna\u00efve O\n".encode("latin-1"),
         "cut.xz": lzma.compress(b"a O\n" * 99)[:40],
         "damaged.gz": packed,
+        "damaged.bz2": bz2.compress(b"a O\n") + b"BZh91AY&SZ" + bz2.compress(b"b O\n")[10:],
         "utf16": "a O\n".encode("utf-16"),
+        "unmarked": "a O\nb O\n".encode("utf-16le"),
+        "cr": b"Ana B-PER\rsat O\r\rBo B-PER\rate O\r",
         "folder.tar.gz": gzip.compress(b"a"),
         "other.zip": b"no archive",
     }
@@ -40,7 +44,10 @@ def test_files_that_cannot_be_read_are_refused_with_what_to_do(tmp_path):
         "latin1": ", line 2: not UTF-8 ",
         "cut.xz": ": cannot be read ",
         "damaged.gz": ": cannot be read ",
-        "utf16": ", line 1: UTF-16, not UTF-8; convert it by: iconv -f utf-16 ",
+        "damaged.bz2": ": cannot be read ",
+        "utf16": ": UTF-16, not UTF-8; convert it by: iconv -f utf-16 ",
+        "unmarked": ": UTF-16, not UTF-8; convert it by: iconv -f utf-16le ",
+        "cr": ": its lines end in CR alone; ",
         "folder.tar.gz": r": an archive of files: unpack it \(tar -xf .*\) and give the file that you want$",
         "other.zip": r": cannot be read \(File is not a zip file\)$",
         "several.zip": r": a zip archive of 2 files: unpack it and give one \(a.txt, b.txt\)$",

@@ -91,7 +91,25 @@ def test_what_cannot_be_used_is_refused_where_it_enters(tmp_path):
         CountWords(min_count=0)
     with pytest.raises(InputError, match=r"^tokenizer: expected one of "):
         ReadSentences("x", tokenizer="words")
+    for step, options, message in (
+        (WriteRecords, {"num_shards": 1.5}, "num_shards: expected an integer, found 1.5"),
+        (WriteRecords, {"seed": -1}, "seed: expected 0 to 9223372036854775807, found -1"),
+        (WriteRecords, {"seed": "1"}, "seed: expected an integer, found '1'"),
+        (CountWords, {"max_size": -1}, "max_size: expected at least 4, found -1"),
+        (CountWords, {"max_size": 3}, "max_size: expected at least 4, found 3"),
+        (CountWords, {"max_size": 1.5}, "max_size: expected an integer, found 1.5"),
+        (CountWords, {"min_count": True}, "min_count: expected an integer, found True"),
+        (ReadSentences, {"patterns": []}, r"patterns: expected at least one file, folder or glob, found \[\]"),
+        (ReadSentences, {"patterns": ""}, "patterns: expected at least one file, folder or glob, found "),
+        (ReadSentences, {"patterns": ["a", ""]}, r"patterns: expected at least one .* found \['a', ''\]"),
+        (PreprocessConfig, {"input": [], "output": "x"}, r"input: expected at least one .*, found \(\)"),
+        (PreprocessConfig, {"input": "a", "output": "x", "shards": 1.5}, "shards: expected an integer, found 1.5"),
+    ):
+        folder_and_words = (f"{tmp_path}/new", words) if step is WriteRecords else ()
+        with pytest.raises(InputError, match=f"^{message}$"):
+            step(*folder_and_words, **options)
     for sentence, message in (
+        ([b"caf\xe9"], r"tokens in UTF-8, found b'caf\\xe9'"),
         ("a b", "lists of tokens, found 'a b'"),
         (None, "lists of tokens, found None"),
         (["", "a"], r"tokens that are not empty and have no white space, found \['', 'a'\]"),
@@ -101,6 +119,31 @@ def test_what_cannot_be_used_is_refused_where_it_enters(tmp_path):
             transforms._to_bytes(sentence)
     with pytest.raises(InputError, match=r"/none: no such file$"):
         _ = beam.Pipeline(runner="FnApiRunner") | ReadSentences(f"{tmp_path}/none")
+
+
+def test_two_steps_of_a_pipeline_do_not_write_one_folder(tmp_path):
+    words = Vocabulary([b"<S>", b"</S>", b"<UNK>"])
+    sentences = beam.Pipeline(runner="FnApiRunner") | beam.Create([["a"]])
+    _ = sentences | "First" >> WriteRecords(f"{tmp_path}/a", words)
+    _ = sentences | "Second" >> WriteRecords(f"{tmp_path}/b", words)
+    with pytest.raises(InputError, match=f"^{tmp_path}/a: another WriteRecords of this pipeline writes it$"):
+        _ = sentences | "Third" >> WriteRecords(f"{tmp_path}/c/../a", words)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "min_count", "message"),
+    [
+        ([], 1, "sentences: contain no words"),
+        ([["<S>", "</S>"]] * 3, 2, "sentences: contains no words but <S>, </S> and <UNK>"),
+        ([["<S>", "</S>", "a"]] * 3, 4, "min_count: expected at most 3, the count of the most frequent word, found 4"),
+        ([["<S>"]] * 9 + [["a"]], 4, "min_count: expected at most 1, the count of the most frequent word, found 4"),
+    ],
+)
+def test_sentences_without_a_word_for_the_vocabulary_are_refused_with_the_reason(sentences, min_count, message):
+    pipeline = beam.Pipeline(runner="FnApiRunner")
+    _ = pipeline | beam.Create(sentences) | CountWords(min_count=min_count)
+    with pytest.raises(Exception, match=message):
+        pipeline.run()
 
 
 @pytest.mark.parametrize(

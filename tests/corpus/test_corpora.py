@@ -1,6 +1,7 @@
 """Finding a corpus and dividing it: the files that a pattern matches, and every byte in exactly one task."""
 
 import collections
+import os
 import re
 
 import pytest
@@ -32,7 +33,7 @@ def test_overlapping_globs_name_a_file_once_and_names_may_hold_brackets_or_be_re
 @pytest.mark.parametrize("pattern", ["", "**", "**/*.txt", "a*/", "**/**/", "**/**/[bcd]*", "a/**.txt", "a/../**/*.t*"])
 def test_links_neither_repeat_a_file_nor_loop(tmp_path, pattern):
     named(tmp_path, "in/a/b.txt", "in/a/deep/c.txt", "elsewhere/d.txt")
-    links = {"0": "a", "a/loop": "..", "latest": "a", "a/deep/up": "../..", "a/also.txt": "b.txt", "a/self": "self"}
+    links = {"0": "a", "a/loop": "..", "latest": "a", "a/deep/up": "../..", "a/also.txt": "b.txt"}
     for link, target in links.items():
         (tmp_path / "in" / link).symlink_to(target)
     (tmp_path / "in" / "other").symlink_to(tmp_path / "elsewhere")
@@ -66,6 +67,53 @@ def test_a_file_is_read_by_its_own_name_rather_than_that_of_a_link(tmp_path):
         assert matched(tmp_path, f"{folder}/new*") == [f"{folder}/newest"]
 
 
+@pytest.mark.parametrize(
+    "pattern", ["in", "in/*", "in/s*", "in/*/*.txt", "in/**/*.txt", "in/s*/b.txt", "in/secret/b.txt"]
+)
+def test_a_folder_that_may_not_be_read_is_an_error_that_names_it(tmp_path, monkeypatch, pattern):
+    named(tmp_path, "in/open/a.txt", "in/secret/b.txt")
+
+    # The superuser may read every folder, so the errors are made.
+    secret, scandir, status = str(tmp_path / "in" / "secret"), os.scandir, os.stat
+
+    def deny(path: str, folder: str) -> None:
+        if folder == secret:
+            raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", lambda path: deny(path, path) or scandir(path))
+    monkeypatch.setattr(os, "stat", lambda path, **_: deny(path, os.path.dirname(path)) or status(path, **_))
+    with pytest.raises(InputError, match=rf"^{secret}(/b\.txt)?: cannot be read \(Permission denied\)"):
+        matched(tmp_path, pattern)
+    assert matched(tmp_path, "in/open", "in/op*", "in/open/**") == ["in/open/a.txt"]
+
+
+@pytest.mark.parametrize("pattern", ["", "*", "**/*.txt", "[ab].txt", "b.txt"])
+@pytest.mark.parametrize("target", ["missing/b.txt", "b.txt", "a.txt/c"])
+def test_a_link_to_nothing_is_an_error_that_names_it(tmp_path, pattern, target):
+    named(tmp_path, "in/a.txt")
+    (tmp_path / "in" / "b.txt").symlink_to(target)
+    with pytest.raises(InputError, match=rf"^{tmp_path}/in/b\.txt: (a link to nothing|cannot be read \(Too many)"):
+        matched(tmp_path, f"in/{pattern}")
+    assert matched(tmp_path, "in/a*") == ["in/a.txt"]
+
+
+def test_a_link_to_nothing_where_a_glob_looks_for_folders_is_an_error_and_a_hidden_one_is_not(tmp_path):
+    named(tmp_path, "in/a/a.txt", "in/.hidden/b.txt")
+    (tmp_path / "in" / ".#lock").symlink_to("user@host")  # as Emacs makes them
+    assert matched(tmp_path, "in/*/*.txt") == matched(tmp_path, "in") == ["in/a/a.txt"]
+    (tmp_path / "in" / "disk").symlink_to(tmp_path / "not mounted")
+    with pytest.raises(InputError, match=r"/in/disk: a link to nothing"):
+        matched(tmp_path, "in/*/*.txt")
+
+
+def test_what_is_neither_a_file_nor_a_folder_is_refused(tmp_path):
+    named(tmp_path, "in/a.txt")
+    os.mkfifo(tmp_path / "in" / "pipe")
+    for pattern in ("in", "in/*", "in/pipe"):
+        with pytest.raises(InputError, match=r"/in/pipe: neither a file nor a folder$"):
+            matched(tmp_path, pattern)
+
+
 def test_a_tar_archive_and_a_pattern_without_a_file_are_refused(tmp_path):
     named(tmp_path, "in/a.tar", "in/b.tgz", "in/c.tar.zst", "in/tar.txt", "in/a.tar.gz.txt", "in/tar.gz")
     (tmp_path / "empty").mkdir()
@@ -84,6 +132,21 @@ def test_a_tar_archive_and_a_pattern_without_a_file_are_refused(tmp_path):
             corpora.match([str(tmp_path / pattern)])
     with pytest.raises(InputError, match=r"^-: name a file; standard input is not supported$"):
         corpora.match(["-"])
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["/c/2023/index.txt", "/c/2024/index.txt"], ["2023/index.txt", "2024/index.txt"]),
+        (["/c/a.txt", "/c/b.txt"], ["a.txt", "b.txt"]),
+        (["/c/d/a.txt", "/c/d.txt", "/c/d/e/a.txt"], ["d/a.txt", "d.txt", "d/e/a.txt"]),
+        (["/c/a.txt"], ["a.txt"]),
+        (["s3://b/x/1.txt", "s3://b/y/1.txt"], ["x/1.txt", "y/1.txt"]),
+        ([], []),
+    ],
+)
+def test_files_are_named_by_what_their_paths_do_not_share(paths, names):
+    assert corpora.short_names(paths) == names
 
 
 def named_by_number(sizes: list[int], ending: str = "") -> list[TextFile]:

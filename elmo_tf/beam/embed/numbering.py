@@ -96,9 +96,10 @@ def rules(settings: sentences.Settings) -> dict[str, str]:
 def inputs(numbered: LineNumbers) -> list[dict[str, Any]]:
     """Returns the first line and the number of lines of each file, as JSON."""
     firsts = itertools.accumulate(numbered.sources.values(), initial=0)
+    names = corpora.short_names(list(numbered.sources))
     return [
-        {"name": source.rpartition("/")[2], "first_line": first, "lines": count}
-        for (source, count), first in zip(numbered.sources.items(), firsts, strict=False)
+        {"name": name, "first_line": first, "lines": count}
+        for name, count, first in zip(names, numbered.sources.values(), firsts, strict=False)
     ]
 
 

@@ -4,11 +4,13 @@ import dataclasses
 import os
 
 from elmo_tf.beam import job_config
-from elmo_tf.beam.job_config import Path, require
+from elmo_tf.beam.job_config import Path, require, require_integer
 from elmo_tf.corpus import sentences
 from elmo_tf.text import vocabulary
 
 HELDOUT_FRACTION = 0.01
+MIN_VOCABULARY = len(vocabulary.SPECIAL_TOKENS) + 1  # words, with one of the text
+MAX_SEED = 2**63 - 1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,8 +29,8 @@ class PreprocessConfig(job_config.JobConfig):
         super().__post_init__()
         self.require_at_least("shards", 1)
         self.require_at_least("min_count", 1)
-        self.require_at_least("max_vocab", len(vocabulary.SPECIAL_TOKENS) + 1)
-        require("seed", 0 <= self.seed < 2**63, "0 to 2^63 - 1", self.seed)
+        self.require_at_least("max_vocab", MIN_VOCABULARY)
+        require_integer("seed", self.seed, 0, MAX_SEED)
         for name in ("min_count", "max_vocab"):
             alone = self.vocab is None or getattr(self, name) is None
             require("vocab", alone, f"cannot be combined with {name}, which applies to counted words")

@@ -25,7 +25,7 @@ class Counted(NamedTuple):
 
     content: bytes  # of its file
     types: int | None = None  # distinct words; None if they were not counted
-    max_count: int = 0  # occurrences of the most frequent word
+    max_count: int = 0  # occurrences of the most frequent word that is no special token
 
 
 class _Part(NamedTuple):
@@ -111,7 +111,8 @@ def _add(grouped: tuple[int, Iterable[bytes]], min_count: int) -> _Part:
     for word, count in itertools.chain.from_iterable(map(_read, grouped[1])):
         totals[word] += count
     lines = b"".join(b"%s %d\n" % (word, count) for word, count in totals.items() if count >= min_count)
-    return _Part(lines, len(totals), max(totals.values(), default=0))
+    ordinary = (count for word, count in totals.items() if word not in vocabulary.SPECIAL_TOKENS)
+    return _Part(lines, len(totals), max(ordinary, default=0))
 
 
 @beam.typehints.no_annotations
@@ -122,8 +123,10 @@ def _make(parts: list[_Part], min_count: int, max_size: int | None) -> Counted:
     return Counted(content, types, max_count)
 
 
-def check(counted: Counted, min_count: int) -> None:
-    """Raises `InputError` if no word was frequent enough."""
+def check(counted: Counted, min_count: int, parameter: str = "input") -> None:
+    """Raises `InputError` if no word was frequent enough, or about `parameter` if only special tokens were counted."""
     if counted.types and counted.content.count(b"\n") == len(vocabulary.SPECIAL_TOKENS):
+        if not counted.max_count:
+            raise InputError(parameter, "contains no words but <S>, </S> and <UNK>")
         expected = f"at most {counted.max_count}, the count of the most frequent word"
         raise InputError("min_count", expected, min_count)

@@ -23,7 +23,7 @@ def describe(
 
     `irregular` has how often each rule for irregular text applied, for each task that read the text.
     """
-    settings = config.settings()
+    settings, names = config.settings(), corpora.short_names([file.path for file in corpus])
     return {
         "seed": settings.seed,
         "tokenizer": settings.tokenizer,
@@ -31,7 +31,7 @@ def describe(
         "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
         "heldout_fraction": settings.heldout_fraction,
         "irregular": report.irregular(irregular, sentences.rules(settings)),
-        "inputs": [{"name": os.path.basename(file.path), "bytes": file.size} for file in corpus],
+        "inputs": [{"name": name, "bytes": file.size} for name, file in zip(names, corpus, strict=True)],
         "vocabulary": {
             **describe_vocabulary(words),
             "source": os.path.basename(config.vocab) if config.vocab else "counted",
