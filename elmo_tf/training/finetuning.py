@@ -44,7 +44,7 @@ def finetune(
 
     Args:
         source: a workdir with a checkpoint, with a softmax or without.
-        assignments: `key=value` changes to the configuration of `source`.
+        assignments: `key=value` changes to the configuration of `source`, of which `train.steps` is left out.
         data, workdir, heldout, steps, strategy, on_record: as for `train`.
 
     Returns:
@@ -59,7 +59,10 @@ def finetune(
     if pathlib.Path(source).resolve() == pathlib.Path(workdir).resolve():
         raise InputError(str(workdir), "this is the folder of the source; give a new workdir")
     existing = open_workdir(workdir) if is_workdir(workdir) else None
-    config = config_lib.override((existing or opened).config, assignments)
+    config = (existing or opened).config
+    if existing is None and config.train.steps is not None:
+        config = config_lib.with_length(config, epochs=config_lib.TrainConfig().epochs)  # not the source's steps
+    config = config_lib.override(config, assignments)
     check_patience(config, heldout)
     writes = strategy is None or devices.is_chief(strategy)  # another worker may see what the first has just made
     if existing is not None:

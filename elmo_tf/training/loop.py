@@ -10,8 +10,8 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from elmo_tf.config import Config
-from elmo_tf.errors import InputError, explain_out_of_memory
+from elmo_tf.config import Config, with_length
+from elmo_tf.errors import explain_out_of_memory
 from elmo_tf.files.progress import with_count
 from elmo_tf.records import record_folder
 from elmo_tf.records.record_folder import Records
@@ -54,7 +54,7 @@ def train(
         data: a folder of records to train on.
         workdir: for everything that training writes; made if it does not exist.
         heldout: a folder of records to evaluate on.
-        steps: total number of steps, those of earlier runs included; None: `train.epochs` passes over `data`.
+        steps: total number of steps, those of earlier runs included, in place of the length in `config`.
         strategy: the devices; None: one replica on each visible GPU, or one on the CPU. All processes of a
             `MultiWorkerMirroredStrategy` call this with the same arguments; the first of them writes.
         on_record: called with each line of `metrics.jsonl`, a dictionary with the losses of a step or an evaluation;
@@ -77,8 +77,8 @@ def train(
     >>> sorted(path.name for path in workdir.path.iterdir() if path.name[0] != ".")
     ['checkpoints', 'config.json', 'logs', 'metrics.jsonl', 'vocab.txt']
     """
-    if steps is not None and steps < 0:
-        raise InputError("steps", "at least 0", steps)
+    if steps is not None:
+        config = with_length(config, steps=steps)
     strategy = strategy or devices.all_gpus()
     records = record_folder.open_folder(data)
     heldout_records = None if heldout is None else record_folder.open_folder(heldout)
@@ -86,7 +86,7 @@ def train(
     run_class = Run
     if devices.num_workers(strategy) > 1:
         from elmo_tf.training.several import SharedRun as run_class  # noqa: PLC0415 - not read on one machine
-    return run_class(config, records, workdir, heldout_records, steps, strategy, on_record).train()
+    return run_class(config, records, workdir, heldout_records, strategy, on_record).train()
 
 
 @dataclasses.dataclass
@@ -97,7 +97,6 @@ class Run:
     records: Records
     path: str | os.PathLike  # of the workdir
     heldout_records: Records | None
-    steps: int | None
     strategy: tf.distribute.Strategy
     on_record: Callable[[MetricsLine], None] | None
 
@@ -114,7 +113,8 @@ class Run:
             self.state = TrainState(trainer, self.records)
             self.checkpointing = stack.enter_context(contextlib.closing(self.new_checkpointing(workdir)))
             self.checkpointing.restore(stored.config.train)
-            self.last_step = self.state.step_after(config.train.epochs) if self.steps is None else self.steps
+            self.last_step = self.state.last_step
+            self.stored_config = stored.config.train
             self.monitor = stack.enter_context(contextlib.closing(self.new_monitor(workdir)))
             self.heldout = self.new_evaluation()
             self.begin()
@@ -144,6 +144,7 @@ class Run:
 
     def new_monitor(self, workdir: Workdir) -> Monitor:
         """Returns what writes `metrics.jsonl`, TensorBoard's files and the progress; describes the run first."""
+        preparation.warn_of_another_length(self.stored_config, workdir.config.train, self.last_step)
         update_config(workdir)
         metrics = MetricsFile(workdir.metrics, self.checkpointing.saved_step, self.on_record)
         preparation.describe(workdir, self.state, self.checkpointing, self.last_step)

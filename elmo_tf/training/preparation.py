@@ -7,7 +7,7 @@ import pathlib
 import shlex
 from collections.abc import Iterator
 
-from elmo_tf.config import Config, check_same_model
+from elmo_tf.config import Config, TrainConfig, check_same_model
 from elmo_tf.errors import InputError
 from elmo_tf.files import lock
 from elmo_tf.files.progress import with_count
@@ -53,7 +53,19 @@ def opened_workdir(
 def check_patience(config: Config, heldout: object | None) -> None:
     """Raises `InputError` if `train.patience` is set and there is no held-out text."""
     if config.train.patience and heldout is None:
-        raise InputError("train.patience", "it needs a held-out text")
+        raise InputError("train.patience", "needs held-out text")
+
+
+def warn_of_another_length(stored: TrainConfig, config: TrainConfig, last_step: int) -> None:
+    """Warns if a workdir's training gets another length than the one that it has stored."""
+
+    def length(config: TrainConfig) -> str:
+        return with_count(config.epochs, "epoch") if config.epochs else with_count(config.steps or 0, "step")
+
+    if length(stored) != length(config):
+        follows = "; the learning rate now decays to 0 by that step" * (config.decay in ("linear", "cosine"))
+        message = "warning: this training's length changes from %s to %s: it ends at step %s%s"
+        _log.warning(message, length(stored), length(config), f"{last_step:,}", follows)
 
 
 def describe(workdir: Workdir, state: TrainState, checkpointing: Checkpointing, last_step: int) -> None:

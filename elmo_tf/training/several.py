@@ -59,7 +59,7 @@ class SharedRun(Run):
             self.workers.wait()
             self.workers.wait_for_file(pathlib.Path(self.path, CONFIG_FILE))
             arguments = {"data": self.records, "heldout": self.heldout_records}
-            check_same(self.workers, **arguments, config=self.config, steps=self.steps)
+            check_same(self.workers, **arguments, steps=self.config.train.steps, config=self.config)
             yield open_workdir(self.path)
 
     def new_checkpointing(self, workdir: Workdir) -> Checkpointing:

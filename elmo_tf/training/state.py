@@ -47,13 +47,15 @@ class TrainState:
         """Identifies the records and their order, which a position in them needs."""
         return self.records.text_id(self.trainer.config.seed)
 
+    @property
+    def last_step(self) -> int:
+        """The number of steps of the whole training."""
+        steps, epochs = self.trainer.config.steps, self.trainer.config.epochs
+        return self.progress.step_after(epochs or 0, self.steps_per_epoch) if steps is None else steps
+
     def epochs_at(self, step: int) -> float:
         """Returns the number of passes over the text after `step` steps."""
         return self.progress.epochs_at(step, self.steps_per_epoch)
-
-    def step_after(self, epochs: float) -> int:
-        """Returns the step at which `epochs` passes are complete."""
-        return self.progress.step_after(epochs, self.steps_per_epoch)
 
     def advance(self, position: Position) -> None:
         """Counts a step; the next window is at `position`."""

@@ -67,7 +67,7 @@ def test_several_streams_count_every_token_with_the_state_of_its_stream(
 def test_numbers_below_the_least_are_refused(records, workdir, tmp_path):
     with pytest.raises(InputError, match=r"^batch_size: expected at least 1, found 0$"):
         api.evaluate(workdir, records.path, batch_size=0)
-    with pytest.raises(InputError, match=r"^steps: expected at least 0, found -1$"):
+    with pytest.raises(InputError, match=r"^steps: expected int >= 0, found -1$"):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "new", steps=-1)
 
 

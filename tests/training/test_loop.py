@@ -150,5 +150,5 @@ def test_training_stops_when_the_heldout_perplexity_gets_no_better(records, tmp_
         assert "train.patience: no better held-out perplexity in 2 evaluations" in caplog.text
         loop.train(config, records.path, tmp_path / "w", heldout=records.path, steps=50)
     assert checkpoints.latest(workdir).name == "step-00000006"
-    with pytest.raises(InputError, match=r"^train.patience: it needs a held-out text"):
+    with pytest.raises(InputError, match=r"^train.patience: needs held-out text"):
         loop.train(config, records.path, tmp_path / "w")
