@@ -24,6 +24,9 @@ Positive = Annotated[int, Meta(ge=1)]
 AboveZero = Annotated[float, Meta(gt=0)]
 NotNegative = Annotated[float, Meta(ge=0)]
 Rate = Annotated[float, Meta(ge=0, lt=1)]
+# How a sentence is split: on runs of ASCII white space; English text by the Penn Treebank's rules; text of any language
+# by Unicode's properties, which needs tensorflow-text; into characters.
+Tokenizer = Literal["whitespace", "penn", "unicode", "characters"]
 _Filters = Annotated[tuple[tuple[Positive, Positive], ...], Meta(min_length=1)]
 
 

@@ -75,7 +75,7 @@ WRONG = [
     (TRAIN.replace("tiny", "tny"), f"--preset: no preset 'tny'; did you mean tiny\\? \\(expected one of {PRESETS}\\)$"),
     (TRAIN.replace("--preset tiny", ""), f"--preset: a new workdir needs a preset: {PRESETS}$"),
     (f"{TRAIN} --set train.lr=1", r"--set: no setting 'train.lr'; did you mean train.learning_rate\?$"),
-    (f"{TRAIN} --set train.epochs=many", '--set train.epochs: expected int, found "many"'),
+    (f"{TRAIN} --set train.epochs=many", '--set train.epochs: expected int | null, found "many"'),
     (f"{TRAIN} --patience 3", "--set train.patience: needs held-out text$"),
     (f"{TRAIN} --set model.lstm.units=1000000000", "--preset, --set: the model is too large: "),
     (f"{TRAIN} --gpus 99", NO_GPU),

@@ -110,9 +110,9 @@ def _log_next_command(workdir: str) -> None:
 
 def _shared_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns the arguments that `train` and `finetune` share, from `heldout` on."""
-    from elmo_tf.training import workers
+    from elmo_tf.training import cluster
 
-    strategy = workers.from_environment()
+    strategy = cluster.from_environment()
     return {"heldout": arguments.heldout, "strategy": strategy}
 
 

@@ -81,7 +81,7 @@ def test_a_step_is_traced_once_and_reads_no_more_of_the_softmax_than_it_uses(rec
     run(made, data)
     assert made._run.experimental_get_tracing_count() == 1
     seed = tf.constant([config.seed, 0], tf.int32)
-    graph = made._run.get_concrete_function(made._distribute(data[0]), made.states, seed).graph
+    graph = made._run.get_concrete_function(made._distribute(data[0].part), made.states, seed).graph
     graphs = [graph, *(getattr(function, "graph", None) for function in graph._functions.values())]
     operations = [operation for inner in filter(None, graphs) for operation in inner.get_operations()]
     read = {tuple(read.outputs[0].shape) for read in operations if read.type == "ReadVariableOp"}
@@ -96,7 +96,7 @@ def test_only_streams_whose_window_starts_with_a_sentence_start_from_the_zero_st
     ones = tf.nest.map_structure(np.ones_like, made.bilm.zero_states(8))
     seen = {True: [], False: []}
     for number, window in enumerate(windows(records, 8, 12)):
-        states = step_lib._some_reset(ones, window, 0.5, tf.constant([0, number]))
+        states = step_lib._randomly_reset(ones, window, 0.5, tf.constant([0, number]))
         for state in tf.nest.flatten(states):  # all layers of both directions are reset alike
             np.testing.assert_array_equal(state, np.ones_like(state) * tf.nest.flatten(states)[0][:, :1])
         for row, tokens in enumerate(window.forward_token_ids):
