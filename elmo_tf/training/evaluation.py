@@ -51,8 +51,8 @@ class Evaluation:
 class Evaluator:
     """Evaluates one network repeatedly; its graph is built once.
 
-    The streams are divided among the replicas, each of which carries its streams' states along. Neither the number of
-    streams nor, but for rounding, the result depends on the number of replicas.
+    The streams are divided among the replicas, each of which carries its streams' states along. The number of replicas
+    changes neither the number of streams nor, but for rounding, the result.
 
     Args:
         bilm: a network with a softmax; each call uses its weights at that time.
@@ -127,8 +127,10 @@ class Evaluator:
         states = devices.distribute(self._strategy, devices.rows_of(zeros), rows, local_rows.start)
         max_chars = self._bilm.config.char_cnn.max_chars_per_token
         every_window = iter(Windows(records, batch_size, unroll_steps, max_chars, epochs=1, rows=streams))
-        # Several workers stop at the same window.
-        stops_waiting = self._interrupted if self._workers.count == 1 else lambda: False
+
+        def stops_waiting() -> bool:
+            return self._workers.count == 1 and self._interrupted()  # several workers stop at the same window
+
         with contextlib.closing(prefetch(every_window, interrupted=stops_waiting)) as windows:
             for window, _ in windows:
                 padded = _pad_rows(window, len(local_rows))

@@ -154,7 +154,7 @@ class Run:
             self._save_if_missing()
             reached = f"at step {state.step:,}, checkpoint saved" if state.step else "before the first step"
             return f"stopped {reached}; the same command resumes"
-        self._tell_results(state.step - first_step, time.monotonic() - started_at)
+        self._log_results(state.step - first_step, time.monotonic() - started_at)
         return ""
 
     def close(self) -> None:
@@ -219,7 +219,7 @@ class Run:
         if self._workers.is_chief:
             _log.info(message, *arguments)
 
-    def _tell_results(self, num_steps: int, seconds: float) -> None:
+    def _log_results(self, num_steps: int, seconds: float) -> None:
         if num_steps > 0:
             message = "evaluations took %.1f %% of the time, waiting for checkpoints %.1f %%"
             self._info(message, 100 * self.heldout.seconds / seconds, 100 * self.checkpointing.seconds / seconds)

@@ -101,7 +101,7 @@ class Monitor:
     def record_evaluation(self, evaluation: Evaluation, heldout_id: str, note: str, whole: bool) -> None:
         """Writes and shows a held-out evaluation of the text or part that `heldout_id` identifies.
 
-        `whole`: it took the whole text, while the run's other evaluations, which make the curve, take a part.
+        `whole`: whether it is of the whole text, though the run's other evaluations, shown as a curve, are of a part.
         """
         if self._reports is None:
             return
