@@ -187,6 +187,16 @@ def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(record
     assert "training continues" in pair.logs[0]
 
 
+def test_one_process_answers_what_several_do():
+    """A run asks the same of both, whatever else `Workers` has."""
+    asked = {name for name in vars(workers.Workers) if not name.startswith("_")}
+    assert asked == {name for name in vars(workers.Alone) if not name.startswith("_")} - {"is_chief", "count"}
+    alone = workers.Alone()
+    assert (alone.any(True), alone.any_every(7, 3, True), alone.chief(5)) == (True, True, 5)
+    np.testing.assert_array_equal(alone.gathered([1, 2]), [[1.0, 2.0]])
+    workers.check_same(alone, config=MICRO_CONFIG, heldout=None)
+
+
 @pytest.mark.parametrize("changed", ["config", "steps", "heldout"])
 def test_workers_that_are_given_other_settings_steps_or_texts_are_refused(changed):
     same = {"config": MICRO_CONFIG, "steps": 8, "heldout": "text"}
