@@ -5,6 +5,7 @@ import os
 import pathlib
 from collections.abc import Sequence
 
+from elmo_tf import precision
 from elmo_tf.errors import InputError
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import writing
@@ -48,7 +49,7 @@ def evaluate(
         bilm, progress = checkpoints.restore(opened, str(checkpoint))
     recipe = opened.config.train
     result = evaluation.evaluate(bilm, records, batch_size or recipe.batch_size, recipe.unroll_steps, strategy)
-    products, names = devices.product_precision(), devices.names(strategy)
+    products, names = precision.float32_products(), devices.names(strategy)
     _log.info("step %s: %s, %s products, on %s", f"{progress.step:,}", result.summary(), products, names)
     return result
 

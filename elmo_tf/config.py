@@ -24,6 +24,9 @@ Positive = Annotated[int, Meta(ge=1)]
 AboveZero = Annotated[float, Meta(gt=0)]
 NotNegative = Annotated[float, Meta(ge=0)]
 Rate = Annotated[float, Meta(ge=0, lt=1)]
+# How a sentence is split: on runs of ASCII white space; English text by the Penn Treebank's rules; text of any language
+# by Unicode's properties, which needs tensorflow-text; into characters.
+Tokenizer = Literal["whitespace", "penn", "unicode", "characters"]
 _Filters = Annotated[tuple[tuple[Positive, Positive], ...], Meta(min_length=1)]
 
 
@@ -126,7 +129,8 @@ class TrainConfig(Checked):
 
     batch_size: Positive = 128  # streams per replica
     unroll_steps: Positive = 20  # tokens per window; backpropagation stops at its start
-    epochs: Positive = 10  # passes over the corpus
+    epochs: Positive | None = 10  # passes over the corpus; null: train.steps is the length
+    steps: Count | None = None  # steps of the whole training, instead of train.epochs
     # "adagrad", "adam", or "muon": Adam, but Muon for the matrices of hidden layers
     optimizer: Literal["adagrad", "adam", "muon"] = "adagrad"
     learning_rate: AboveZero = 0.2  # learning rate after the warm-up and before the decay
@@ -163,6 +167,8 @@ class TrainConfig(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        expected = f"null beside epochs={self.epochs}" if self.epochs is not None else "a number, as epochs is null"
+        self._require("steps", (self.steps is None) != (self.epochs is None), f"{expected}: one of them is the length")
         self._require("eval_steps", self.eval_steps != 0 or self.patience == 0, "above 0, or null, with train.patience")
 
 
@@ -219,11 +225,16 @@ def preset(name: str) -> Config:
 def with_paper_recipe(config: Config) -> Config:
     """Returns `config` with the released model's optimizer, schedule, clipping, dropout, initial values and precision.
 
-    Settings that depend on the model's size or the data do not change: batch size, negatives, epochs, `reset_rate`.
+    Settings that depend on the model's size or the data do not change: batch size, negatives, length, `reset_rate`.
     """
     names = ("optimizer", "learning_rate", "initial_accumulator", "clip_norm", "initial_softmax", "dropout_rate")
     released = {name: getattr(TrainConfig(), name) for name in (*names, "warmup_steps", "decay", "precision")}
     return dataclasses.replace(config, train=dataclasses.replace(config.train, **released))
+
+
+def with_length(config: Config, *, steps: int | None = None, epochs: int | None = None) -> Config:
+    """Returns `config` with a length of so many steps, or of so many epochs, in place of its own."""
+    return dataclasses.replace(config, train=dataclasses.replace(config.train, steps=steps, epochs=epochs))
 
 
 def keys(config_class: type = Config, prefix: str = "") -> dict[str, Any]:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import elmo_tf
-from elmo_tf.training import workers
+from elmo_tf.training import cluster
 
 Record = dict[str, Any]
 
@@ -87,7 +87,7 @@ def main(argv: list[str] | None = None) -> None:
         arguments.workdir,
         heldout=arguments.heldout,
         steps=arguments.steps,
-        strategy=workers.from_environment(),
+        strategy=cluster.from_environment(),
         on_record=every(arguments.every, begin),
     )
 

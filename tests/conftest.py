@@ -21,8 +21,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from elmo_tf import engines
-from elmo_tf.model import operations
+from elmo_tf import engines, precision
 from elmo_tf.model.fast import BiLM
 from elmo_tf.published import models
 from elmo_tf.training import loop
@@ -115,8 +114,8 @@ def bfloat16_cpu(monkeypatch, tmp_path) -> pathlib.Path:
     """A CPU that claims to multiply bfloat16 matrices: its description, to be changed."""
     description = tmp_path / "cpuinfo"
     description.write_text("flags : avx2 avx512_bf16\n")
-    monkeypatch.setattr(operations, "_CPU", description)
-    for name in operations._MAX_ISA:
+    monkeypatch.setattr(precision, "_CPU", description)
+    for name in precision._MAX_ISA:
         monkeypatch.delenv(name, raising=False)
     return description
 

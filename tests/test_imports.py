@@ -13,7 +13,7 @@ JOBS = "elmo_tf.beam."
 # From the ground up; a package stands for all its modules.
 FLOORS = (
     {"elmo_tf", "elmo_tf.display", "elmo_tf.errors", "elmo_tf.extras"},
-    {"elmo_tf.config", "elmo_tf.files", "elmo_tf.text"},
+    {"elmo_tf.config", "elmo_tf.files", "elmo_tf.precision", "elmo_tf.text"},
     {"elmo_tf.annotated", "elmo_tf.corpus", "elmo_tf.records"},
     {"elmo_tf.model", "elmo_tf.tasks.layers"},
     {"elmo_tf.reference", "elmo_tf.scoring", "elmo_tf.workdir"},
@@ -121,11 +121,9 @@ def test_elmo_itself_does_not_know_what_it_is_used_for():
     assert users == USES | {"elmo_tf.cli"}
 
 
-def test_what_only_several_workers_need_is_imported_where_there_are_several():
-    users = {module for module, imported in edges() if imported == "elmo_tf.training.several"}
-    assert users == {"elmo_tf.training.loop"}  # inside a function
-    users = {module for module, imported in edges() if imported == "elmo_tf.training.workers"}
-    assert users == {"elmo_tf.cli.training", "elmo_tf.training.several"}  # the first inside a function
+def test_what_finds_other_workers_is_imported_where_there_are_some():
+    users = {module for module, imported in edges() if imported == "elmo_tf.training.cluster"}
+    assert users == {"elmo_tf.cli.training"}  # inside a function
 
 
 NETWORK = """
@@ -253,3 +251,20 @@ def test_importing_every_module_and_public_name_changes_nothing_in_the_process()
 
 def test_the_checker_of_an_export_imports_nothing_of_elmo_tf():
     assert imports(MODULES["elmo_tf.savedmodel.standalone_checker"]) == set()
+
+
+BROUGHT = """
+import importlib, json, sys
+for module in sys.argv[1:]:
+    importlib.import_module(module)
+    # A package stands for nothing of its own.
+    names = [name for name in sys.modules if name.startswith("elmo_tf.") and not hasattr(sys.modules[name], "__path__")]
+    print(json.dumps(sorted(names)))
+"""
+
+
+def test_who_reads_the_training_loop_need_not_read_the_whole_package():
+    done = run_python("-c", BROUGHT, "elmo_tf.training.step", "elmo_tf.training.loop")
+    step, loop = map(json.loads, done.stdout.splitlines())
+    assert len(step) <= 16, step
+    assert len(loop) <= 35, loop

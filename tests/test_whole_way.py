@@ -107,7 +107,8 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeyp
     assert re.search(rf"step {STEPS}: held-out perplexity [\d.]+ \(forward [\d.]+, backward [\d.]+\)", log)
     opened = open_workdir(tmp_path / "work")
     asked = [f"{key}={value}" for key, value in SETTINGS.items()]
-    assert opened.config == config_lib.override(config_lib.with_paper_recipe(config_lib.preset("tiny")), asked)
+    recipe = config_lib.override(config_lib.with_paper_recipe(config_lib.preset("tiny")), asked)
+    assert opened.config == config_lib.with_length(recipe, steps=STEPS)
     assert opened.vocabulary.tokens == data.vocabulary.tokens
 
     figures = json.loads(

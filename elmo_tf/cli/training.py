@@ -59,8 +59,11 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
     add("--workdir", required=True, metavar="DIR", help="checkpoints and logs; made if it does not exist")
     add("--heldout", metavar="DIR", help="records to evaluate on; see train.eval_steps")
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--steps", type=non_negative, metavar="N", help="train up to this step (instead of --epochs)")
-    help_text = "train up to this many passes over the data (train.epochs, 10 by default)"
+    length.add_argument("--steps", type=non_negative, metavar="N", help="train up to this step (train.steps)")
+    help_text = (
+        "train up to this many passes over the data (train.epochs; 10 by default in a new workdir, which keeps the "
+        "length that it was given)"
+    )
     length.add_argument("--epochs", type=positive, metavar="N", help=help_text)
     help_text = "stop after N evaluations without a better --heldout perplexity (train.patience, 0 by default: never)"
     add("--patience", type=non_negative, metavar="N", help=help_text)
@@ -107,10 +110,10 @@ def _log_next_command(workdir: str) -> None:
 
 def _shared_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns the arguments that `train` and `finetune` share, from `heldout` on."""
-    from elmo_tf.training import workers
+    from elmo_tf.training import cluster
 
-    strategy = workers.from_environment()
-    return {"heldout": arguments.heldout, "steps": arguments.steps, "strategy": strategy}
+    strategy = cluster.from_environment()
+    return {"heldout": arguments.heldout, "strategy": strategy}
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
@@ -130,5 +133,10 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 
 def _assignments(arguments: argparse.Namespace) -> list[str]:
-    options = {name: getattr(arguments, name) for name in ("epochs", "patience", "seed")}
-    return [*arguments.assignments, *(f"train.{name}={value}" for name, value in options.items() if value is not None)]
+    options = {name: getattr(arguments, name) for name in ("steps", "epochs", "patience", "seed")}
+    given = [f"train.{name}={value}" for name, value in options.items() if value is not None]
+    if arguments.steps is not None:
+        given.append("train.epochs=null")
+    if arguments.epochs is not None:
+        given.append("train.steps=null")
+    return [*arguments.assignments, *given]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf import extras, sources
+from elmo_tf import extras, precision, sources
 from elmo_tf.engines import Words
-from elmo_tf.model import fast, operations
+from elmo_tf.model import fast
 from elmo_tf.model.scalar_mix import ScalarMix, build_mix
 from elmo_tf.text import in_graph
 from elmo_tf.text.vocabulary import Softmax
@@ -38,7 +38,7 @@ class TensorFlowEngine:
     def __init__(self, source: sources.Source):
         extras.check_not_forked()
         if source.precision == "bfloat16":
-            operations.check_bfloat16()
+            precision.check_bfloat16()
         self._source, self._bilm = source, source.network()
         scalar_parameters, gamma = source.mix()
         mix = build_mix(source.num_layers, scalar_parameters.tolist(), gamma)

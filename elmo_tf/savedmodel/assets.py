@@ -3,7 +3,7 @@
 import os
 import pathlib
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -12,7 +12,6 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.savedmodel import contract
-from elmo_tf.text import tokenizers
 
 
 class _Config(msgspec.Struct, frozen=True):
@@ -24,7 +23,7 @@ class _Config(msgspec.Struct, frozen=True):
 class _Provenance(msgspec.Struct, frozen=True):
     """What is read of the provenance."""
 
-    tokenizer: Literal[tokenizers.TOKENIZERS]  # type: ignore[valid-type]
+    tokenizer: config_lib.Tokenizer
 
 
 def write(folder: pathlib.Path, config: config_lib.Config, provenance: dict[str, Any]) -> list[pathlib.Path]:

@@ -2,17 +2,17 @@
 
 import itertools
 import re
+import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from elmo_tf.config import Tokenizer
 from elmo_tf.errors import InputError
 from elmo_tf.text import penn
 from elmo_tf.text.penn import Word
 
-# How a sentence is split: on runs of ASCII white space; English text by the Penn Treebank's rules; text of any language
-# by Unicode's properties, which needs tensorflow-text; into characters.
-TOKENIZERS = ("whitespace", "penn", "unicode", "characters")
+TOKENIZERS = typing.get_args(Tokenizer)
 
 Text = str | bytes | Sequence[str | bytes] | np.ndarray  # a sentence to split, or its tokens
 

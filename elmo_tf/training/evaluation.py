@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import itertools
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -12,11 +12,16 @@ import tensorflow as tf
 from elmo_tf.display import with_count
 from elmo_tf.errors import explain_out_of_memory
 from elmo_tf.files.progress import ProgressLine
-from elmo_tf.model.fast import BiLM
 from elmo_tf.records import record_folder
 from elmo_tf.records.windows import Window, Windows, prefetch
 from elmo_tf.text.vocabulary import END_ID, UNKNOWN_ID
 from elmo_tf.training import devices
+from elmo_tf.training.workers import Alone, Workers
+
+if TYPE_CHECKING:
+    from elmo_tf.model.fast import BiLM
+
+_STOP_CHECK_INTERVAL = 20  # windows between two questions to other workers whether to stop
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,26 +52,27 @@ class Evaluation:
 class Evaluator:
     """Evaluates one network repeatedly; its graph is built once.
 
-    The streams are divided among the replicas, each of which carries its streams' states along. Neither the number of
-    streams nor, but for rounding, the result depends on the number of replicas.
+    The streams are divided among the replicas, each of which carries its streams' states along. The number of replicas
+    changes neither the number of streams nor, but for rounding, the result.
 
     Args:
         bilm: a network with a softmax; each call uses its weights at that time.
         strategy: the replicas that have the network; None: no strategy.
         interrupted: asked between windows; once it returns True, the results of `parts` are empty.
+        workers: the processes that divide the streams; the chief shows the progress.
     """
-
-    shows_progress = True
 
     def __init__(
         self,
-        bilm: BiLM,
+        bilm: "BiLM",
         strategy: tf.distribute.Strategy | None = None,
         interrupted: Callable[[], bool] = lambda: False,
+        workers: Alone | Workers | None = None,
     ):
         self._bilm = bilm
         self._strategy = strategy or tf.distribute.get_strategy()
-        self.interrupted = interrupted
+        self._interrupted = interrupted
+        self._workers = workers or Alone()
         self._losses = tf.function(
             lambda window, states: self._strategy.run(bilm.language_model_losses, args=(window, states)),
             autograph=False,
@@ -86,38 +92,30 @@ class Evaluator:
         """
         if not counts:
             return []
-        sums, sums_of_parts = np.zeros(5), []
+        sums, sums_of_parts = np.zeros(5), []  # of this process; of all
         max_windows, line = counts[-1], ProgressLine(at_once=False)
         tokens_per_window = batch_size * unroll_steps
         total = records.num_tokens if max_windows is None else min(records.num_tokens, max_windows * tokens_per_window)
         with contextlib.closing(self._window_sums(records, batch_size, unroll_steps)) as windows:
             for number, window_sums in enumerate(itertools.islice(windows, max_windows), 1):
                 sums += window_sums
-                sums_of_parts += [self.total(sums) for count in counts if count == number]
-                if self.shows_progress and line.due():
+                sums_of_parts += [self._total(sums) for count in counts if count == number]
+                if self._workers.is_chief and line.due():
                     done = min(total, number * tokens_per_window)
                     line.show(f"evaluating {done:,}/{total:,} tokens, sentence boundaries included")
-                if self.stops_after(number):
+                if self._workers.any_every(_STOP_CHECK_INTERVAL, number, self._interrupted()):
                     line.clear()
                     return []
         line.clear()
-        if self.stops_after(None):
+        if self._workers.any(self._interrupted()):
             return []
         # The text may have ended before that many windows.
-        sums_of_parts += [self.total(sums) for _ in counts[len(sums_of_parts) :]]
+        sums_of_parts += [self._total(sums) for _ in counts[len(sums_of_parts) :]]
         return [_evaluation(sums, batch_size, unroll_steps) for sums in sums_of_parts]
 
-    def total(self, sums: np.ndarray) -> np.ndarray:
+    def _total(self, sums: np.ndarray) -> np.ndarray:
         """Returns the sums over all streams, given those over the streams of this process."""
-        return sums.copy()
-
-    def stops_after(self, number: int | None) -> bool:
-        """Returns whether to stop after window `number`; None: after the last window."""
-        return self.interrupted()
-
-    def stops_waiting(self) -> bool:
-        """Returns whether to stop waiting for the next window."""
-        return self.interrupted()
+        return self._workers.gathered(sums).sum(axis=0)
 
     def _window_sums(
         self, records: record_folder.Records, batch_size: int, unroll_steps: int
@@ -127,13 +125,17 @@ class Evaluator:
         local_rows = devices.local_rows(self._strategy, rows)
         streams = range(min(local_rows.start, batch_size), min(local_rows.stop, batch_size))
         zeros = tf.nest.map_structure(np.asarray, self._bilm.zero_states(len(local_rows)))
-        states = devices.distribute(self._strategy, zeros, rows, local_rows.start)
+        states = devices.distribute(self._strategy, devices.rows_of(zeros), rows, local_rows.start)
         max_chars = self._bilm.config.char_cnn.max_chars_per_token
         every_window = iter(Windows(records, batch_size, unroll_steps, max_chars, epochs=1, rows=streams))
-        with contextlib.closing(prefetch(every_window, interrupted=self.stops_waiting)) as windows:
+
+        def stops_waiting() -> bool:
+            return self._workers.count == 1 and self._interrupted()  # several workers stop at the same window
+
+        with contextlib.closing(prefetch(every_window, interrupted=stops_waiting)) as windows:
             for window, _ in windows:
                 padded = _pad_rows(window, len(local_rows))
-                inputs = devices.distribute(self._strategy, padded, rows, local_rows.start)
+                inputs = devices.distribute(self._strategy, padded.part, rows, local_rows.start)
                 losses, states = self._losses(inputs, states)
                 yield np.array([*map(self._nats, losses), *_counts(window)])
 
@@ -170,7 +172,7 @@ def _evaluation(sums: np.ndarray, batch_size: int, unroll_steps: int) -> Evaluat
 
 
 def evaluate(
-    bilm: BiLM,
+    bilm: "BiLM",
     records: record_folder.Records,
     batch_size: int = 32,
     unroll_steps: int = 20,

@@ -9,14 +9,15 @@ import keras
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
+from elmo_tf import precision
 from elmo_tf.errors import InputError, explain_out_of_memory
 from elmo_tf.model.fast import BiLM
 from elmo_tf.model.variables import relative_names
 from elmo_tf.published import models
 from elmo_tf.records import record_folder
 from elmo_tf.text.vocabulary import Vocabulary
-from elmo_tf.training import devices
 from elmo_tf.training import optimizer as optimizers
+from elmo_tf.training import workers
 from elmo_tf.training.loop import MEMORY_SETTINGS, train
 from elmo_tf.training.preparation import check_patience
 from elmo_tf.workdir import checkpoints
@@ -44,7 +45,7 @@ def finetune(
 
     Args:
         source: a workdir with a checkpoint, with a softmax or without.
-        assignments: `key=value` changes to the configuration of `source`.
+        assignments: `key=value` changes to the configuration of `source`, of which `train.steps` is left out.
         data, workdir, heldout, steps, strategy, on_record: as for `train`.
 
     Returns:
@@ -59,9 +60,12 @@ def finetune(
     if pathlib.Path(source).resolve() == pathlib.Path(workdir).resolve():
         raise InputError(str(workdir), "this is the folder of the source; give a new workdir")
     existing = open_workdir(workdir) if is_workdir(workdir) else None
-    config = config_lib.override((existing or opened).config, assignments)
+    config = (existing or opened).config
+    if existing is None and config.train.steps is not None:
+        config = config_lib.with_length(config, epochs=config_lib.TrainConfig().epochs)  # not the source's steps
+    config = config_lib.override(config, assignments)
     check_patience(config, heldout)
-    writes = strategy is None or devices.is_chief(strategy)  # another worker may see what the first has just made
+    writes = strategy is None or workers.of(strategy).is_chief  # another worker may see what the first has just made
     if existing is not None:
         if existing.config.model != opened.config.model:
             raise InputError(str(workdir), f"has a model of other sizes than {source}; give a new workdir")
@@ -91,7 +95,7 @@ def _make_workdir(source: Workdir, target: Workdir) -> None:
     """Makes `target`, with a checkpoint of step 0."""
     config = target.config
     keras.utils.set_random_seed(config.train.seed)
-    with new_workdir(target.path, devices.with_precision(config), target.vocabulary, target.tokenizer) as new:
+    with new_workdir(target.path, precision.resolved(config), target.vocabulary, target.tokenizer) as new:
         bilm = new.new_bilm()
         _copy_weights(checkpoints.restore(source)[0], source.vocabulary, bilm, new.vocabulary)
         optimizer = optimizers.from_config(config.train, bilm)

@@ -1,6 +1,5 @@
 """Evaluation during training: on which part of the held-out text, and whether it still gets better."""
 
-import dataclasses
 import logging
 import time
 from typing import NamedTuple
@@ -9,6 +8,7 @@ from elmo_tf.config import TrainConfig
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.monitor import Monitor
+from elmo_tf.training.workers import Alone, Workers
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.metrics_file import HeldoutLine
 
@@ -40,21 +40,45 @@ def parts_of(records: Records, config: TrainConfig) -> list[Part]:
     return [whole]
 
 
-@dataclasses.dataclass
 class HeldoutEvaluation:
-    """Evaluates a network in training repeatedly; without a text, no evaluation is ever due."""
+    """Evaluates a network in training repeatedly; without a text, no evaluation is ever due.
 
-    records: Records | None  # the held-out text
-    config: TrainConfig
-    monitor: Monitor  # records the evaluations
-    evaluator: Evaluator  # of the network in training
+    All workers evaluate, each on its streams. The chief knows the earlier evaluations.
 
-    def __post_init__(self) -> None:
-        config = self.config
-        self._parts = [] if self.records is None else parts_of(self.records, config)
+    Args:
+        records: the held-out text.
+        config: the recipe.
+        monitor: records the evaluations.
+        evaluator: of the network in training.
+        workers: the processes that train.
+
+    Attributes:
+        out_of_patience: whether `train.patience` evaluations have passed without a better perplexity.
+        seconds: spent on evaluations.
+    """
+
+    def __init__(
+        self,
+        records: Records | None,
+        config: TrainConfig,
+        monitor: Monitor,
+        evaluator: Evaluator,
+        workers: Alone | Workers,
+    ):
+        self.out_of_patience = False
+        self.seconds = 0.0
+        self._records = records
+        self._config = config
+        self._monitor = monitor
+        self._evaluator = evaluator
+        self._workers = workers
+        self._parts = [] if records is None else parts_of(records, config)
         self._eval_steps = config.checkpoint_steps if config.eval_steps is None else config.eval_steps
-        self.out_of_patience = False  # whether `train.patience` evaluations have passed without a better perplexity
-        self.seconds = 0.0  # spent on evaluations
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there is a text to evaluate on."""
+        return self._records is not None
 
     def due(self, step: int) -> bool:
         """Whether an evaluation is due; then a checkpoint is due too, because it may be the best."""
@@ -66,16 +90,17 @@ class HeldoutEvaluation:
         Returns:
             False if the evaluation was interrupted.
         """
-        if self.records is None:
+        if self._records is None:
             return True
-        started_at, config = time.monotonic(), self.config
-        due_parts = self.unevaluated(self._parts if final else self._parts[:1], step)
+        started_at, config = time.monotonic(), self._config
+        due_parts = self._unevaluated(self._parts if final else self._parts[:1], step)
         counts = [part.windows for part in due_parts]
-        results = self.evaluator.parts(self.records, counts, config.batch_size, config.unroll_steps)
+        results = self._evaluator.parts(self._records, counts, config.batch_size, config.unroll_steps)
         for part, result in zip(due_parts, results, strict=False):
             note = "" if part.windows is None else f", of the first {result.tokens:,} tokens"
-            self.monitor.record_evaluation(result, part.id, note, part != self._parts[0])
-        self.out_of_patience = self.is_out_of_patience()
+            self._monitor.record_evaluation(result, part.id, note, part != self._parts[0])
+        since_best = metrics_file.evaluations_since_best(self.evaluations())
+        self.out_of_patience = bool(self._workers.chief(0 < config.patience <= since_best))
         seconds = time.monotonic() - started_at
         self.seconds += seconds
         if results and not final and len(self.evaluations()) == 1:
@@ -84,29 +109,25 @@ class HeldoutEvaluation:
                 "(train.eval_tokens), every %s steps (train.eval_steps); the final one uses all tokens",
                 seconds,
                 f"{results[0].tokens:,}",
-                f"{self.records.num_tokens:,}",
+                f"{self._records.num_tokens:,}",
                 f"{self._eval_steps:,}",
             )
-        self.monitor.resume_clock()
+        self._monitor.resume_clock()
         return len(results) == len(due_parts)
 
-    def unevaluated(self, parts: list[Part], step: int) -> list[Part]:
+    def _unevaluated(self, parts: list[Part], step: int) -> list[Part]:
         """Returns the parts without an evaluation of this step."""
         evaluated = {line.heldout for line in self.evaluations() if line.step == step}
-        return [part for part in parts if part.id not in evaluated]
-
-    def is_out_of_patience(self) -> bool:
-        """Returns whether `train.patience` evaluations have passed without a better perplexity."""
-        return 0 < self.config.patience <= metrics_file.evaluations_since_best(self.evaluations())
+        return [part for part in parts if self._workers.chief(part.id not in evaluated)]
 
     def evaluations(self) -> list[HeldoutLine]:
         """Returns the evaluations on this held-out text so far."""
         ids = [part.id for part in self._parts]
-        return [line for line in self.monitor.evaluations if line.heldout in ids]
+        return [line for line in self._monitor.evaluations if line.heldout in ids]
 
     def warn_of_others(self) -> None:
         """Warns if earlier evaluations cannot be compared with those to come."""
-        if self._parts and self.monitor.evaluations and not self.evaluations():
+        if self._parts and self._monitor.evaluations and not self.evaluations():
             _log.warning(
                 "warning: earlier evaluations used another held-out text, another part of it, or another number of "
                 "streams (train.batch_size); the best checkpoint and train.patience depend on those from now on alone"

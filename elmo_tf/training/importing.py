@@ -88,7 +88,10 @@ def save_new(
     optimizer: Optimizer | None = None,
     step: int = 0,
 ) -> Workdir:
-    """Makes a workdir with a checkpoint of the given weights, both or nothing; raises `InputError` if it is in use."""
+    """Makes a workdir with a checkpoint of the given weights; raises `InputError` if the folder is in use.
+
+    If that fails, nothing is left.
+    """
     with new_workdir(workdir, config, vocabulary, tokenizer) as new:
         slots = None if optimizer is None else optimizer.slots
         checkpoints.save(new, bilm, slots, Progress(step))

@@ -10,21 +10,23 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from elmo_tf.config import Config
+from elmo_tf import precision
+from elmo_tf.config import Config, with_length
 from elmo_tf.display import with_count
-from elmo_tf.errors import InputError, explain_out_of_memory
+from elmo_tf.errors import explain_out_of_memory
 from elmo_tf.records import record_folder
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training import devices, preparation
+from elmo_tf.training import workers as workers_lib
 from elmo_tf.training.checkpointing import Checkpointing
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.heldout import HeldoutEvaluation
-from elmo_tf.training.monitor import Monitor
-from elmo_tf.training.preparation import check_patience
+from elmo_tf.training.monitor import Monitor, Reports
 from elmo_tf.training.signals import Interrupt, Stopped
 from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import Trainer, learning_rate
 from elmo_tf.training.tensorboard import Board, Diagnostics
+from elmo_tf.training.workers import Alone, Workers
 from elmo_tf.workdir.folder import Workdir, update_config
 from elmo_tf.workdir.metrics_file import MetricsFile, MetricsLine, best, comparable
 
@@ -54,7 +56,7 @@ def train(
         data: a folder of records to train on.
         workdir: for everything that training writes; made if it does not exist.
         heldout: a folder of records to evaluate on.
-        steps: total number of steps, those of earlier runs included; None: `train.epochs` passes over `data`.
+        steps: total number of steps, those of earlier runs included, in place of the length in `config`.
         strategy: the devices; None: one replica on each visible GPU, or one on the CPU. All processes of a
             `MultiWorkerMirroredStrategy` call this with the same arguments; the first of them writes.
         on_record: called with each line of `metrics.jsonl`, a dictionary with the losses of a step or an evaluation;
@@ -77,168 +79,153 @@ def train(
     >>> sorted(path.name for path in workdir.path.iterdir() if path.name[0] != ".")
     ['checkpoints', 'config.json', 'logs', 'metrics.jsonl', 'vocab.txt']
     """
-    if steps is not None and steps < 0:
-        raise InputError("steps", "at least 0", steps)
+    if steps is not None:
+        config = with_length(config, steps=steps)
     strategy = strategy or devices.all_gpus()
     records = record_folder.open_folder(data)
     heldout_records = None if heldout is None else record_folder.open_folder(heldout)
-    check_patience(config, heldout)
-    run_class = Run
-    if devices.num_workers(strategy) > 1:
-        from elmo_tf.training.several import SharedRun as run_class  # noqa: PLC0415 - not read on one machine
-    return run_class(config, records, workdir, heldout_records, steps, strategy, on_record).train()
-
-
-@dataclasses.dataclass
-class Run:
-    """A run in one process. `several.SharedRun` is one of several processes, with other hooks; see `train`."""
-
-    config: Config
-    records: Records
-    path: str | os.PathLike  # of the workdir
-    heldout_records: Records | None
-    steps: int | None
-    strategy: tf.distribute.Strategy
-    on_record: Callable[[MetricsLine], None] | None
-
-    def train(self) -> Workdir:
-        """Trains; returns and raises as `train`."""
+    preparation.check_patience(config, heldout)
+    workers = workers_lib.of(strategy)
+    with workers.watched():
         with contextlib.ExitStack() as stack:
             stack.enter_context(explain_out_of_memory(*MEMORY_SETTINGS))
-            stored = stack.enter_context(self.opened_workdir())
-            self.interrupt = stack.enter_context(Interrupt())
-            config = devices.with_precision(self.config, stored.config)
-            workdir = dataclasses.replace(stored, config=config, tokenizer=self.records.info.tokenizer)
-            keras.utils.set_random_seed(config.train.seed)
-            trainer = Trainer(self.strategy, config.train, lambda: workdir.new_bilm(config.train.precision))
-            self.state = TrainState(trainer, self.records)
-            self.checkpointing = stack.enter_context(contextlib.closing(self.new_checkpointing(workdir)))
-            self.checkpointing.restore(stored.config.train)
-            self.last_step = self.state.step_after(config.train.epochs) if self.steps is None else self.steps
-            self.monitor = stack.enter_context(contextlib.closing(self.new_monitor(workdir)))
-            self.heldout = self.new_evaluation()
-            self.begin()
-            windows = self.state.windows(self.last_step, self.stops_waiting)
-            for window, position in stack.enter_context(contextlib.closing(windows)):
-                if self.stopping():
+            opened = preparation.opened_workdir(config, workdir, records, heldout_records, workers)
+            stored = stack.enter_context(opened)
+            interrupt = stack.enter_context(Interrupt())
+            run = Run(stored, config, records, heldout_records, strategy, workers, interrupt, on_record)
+            stopped = stack.enter_context(contextlib.closing(run)).train()
+        workers.wait()
+    if stopped:
+        raise Stopped(stopped)
+    return run.workdir
+
+
+class Run:
+    """A training in progress, restored from the newest checkpoint of the workdir `stored`; arguments as for `train`."""
+
+    def __init__(
+        self,
+        stored: Workdir,
+        config: Config,
+        records: Records,
+        heldout_records: Records | None,
+        strategy: tf.distribute.Strategy,
+        workers: Alone | Workers,
+        interrupt: Interrupt,
+        on_record: Callable[[MetricsLine], None] | None,
+    ):
+        config = precision.resolved(config, stored.config)
+        self.workdir = dataclasses.replace(stored, config=config, tokenizer=records.info.tokenizer)
+        keras.utils.set_random_seed(config.train.seed)
+        self.trainer = Trainer(strategy, config.train, lambda: self.workdir.new_bilm(config.train.precision))
+        self.state = TrainState(self.trainer, records)
+        self.checkpointing = Checkpointing(self.workdir, self.state, workers)
+        self.checkpointing.restore(stored.config.train)
+        self.monitor = Monitor(self.state, self._reports(stored, on_record) if workers.is_chief else None)
+        evaluator = Evaluator(self.trainer.bilm, strategy, lambda: interrupt.requested, workers)
+        self.heldout = HeldoutEvaluation(heldout_records, config.train, self.monitor, evaluator, workers)
+        self._workers = workers
+        self._interrupt = interrupt
+        self._asked_to_stop = False  # by a signal to any worker
+
+    def train(self) -> str:
+        """Trains to the last step; returns "", or what to tell the user if a signal stopped it before."""
+        state, started_at, first_step = self.state, time.monotonic(), self.state.step
+        self._catch_up()
+        with contextlib.closing(state.windows(self._stops_waiting)) as windows:
+            for window, position in windows:
+                if self._stops():
                     break
                 self.monitor.before_step(window)
-                rate = learning_rate(config.train, self.state.step, self.last_step)
-                self.monitor.record(trainer.step(window, self.state.step, rate), rate)
-                self.state.advance(position)
-                evaluating = self.is_last or self.heldout.due(self.state.step)
+                rate = learning_rate(self.trainer.config, state.step, state.last_step)
+                self.monitor.record(self.trainer.step(window, state.step, rate), rate)
+                state.advance(position)
+                evaluating = state.is_last or self.heldout.due(state.step)
                 if evaluating or self.checkpointing.due():
-                    self.save(must_succeed=self.is_last)
+                    self._save(must_succeed=state.is_last)
                 if evaluating:
-                    self.evaluate(final=self.is_last)
-            self.end()
-        return workdir
+                    self._evaluate(final=state.is_last)
+        if self.heldout.out_of_patience and not self._asked_to_stop:
+            waited = with_count(self.trainer.config.patience, "evaluation")
+            self._info("train.patience: no better held-out perplexity in %s, training ends", waited)
+            self._save_if_missing()
+            self._evaluate(final=True)
+        if self._workers.any(self._asked_to_stop or self._interrupt.requested):
+            self._save_if_missing()
+            reached = f"at step {state.step:,}, checkpoint saved" if state.step else "before the first step"
+            return f"stopped {reached}; the same command resumes"
+        self._log_results(state.step - first_step, time.monotonic() - started_at)
+        return ""
 
-    def opened_workdir(self) -> contextlib.AbstractContextManager[Workdir]:
-        """Returns the context in which the workdir is open, and locked."""
-        return preparation.opened_workdir(self.config, self.path, self.records, self.heldout_records)
+    def close(self) -> None:
+        """Waits for the checkpoint that is being written, and closes the files."""
+        self.monitor.close()
+        self.checkpointing.close()
 
-    def new_checkpointing(self, workdir: Workdir) -> Checkpointing:
-        """Returns what saves checkpoints."""
-        return Checkpointing(workdir, self.state)
+    def _reports(self, stored: Workdir, on_record: Callable[[MetricsLine], None] | None) -> Reports:
+        """Stores the configuration, describes the run, and returns where it reports."""
+        preparation.warn_of_another_length(stored.config.train, self.state)
+        update_config(self.workdir)
+        metrics = MetricsFile(self.workdir.metrics, self.checkpointing.saved_step, on_record)
+        preparation.describe(self.workdir, self.state, self.checkpointing)
+        board = Board(self.workdir.logs)
+        board.configuration(self.workdir.config, self.state.step)
+        return Reports(metrics, board, Diagnostics(self.trainer, self.state.records.vocabulary.tokens))
 
-    def new_monitor(self, workdir: Workdir) -> Monitor:
-        """Returns what writes `metrics.jsonl`, TensorBoard's files and the progress; describes the run first."""
-        update_config(workdir)
-        metrics = MetricsFile(workdir.metrics, self.checkpointing.saved_step, self.on_record)
-        preparation.describe(workdir, self.state, self.checkpointing, self.last_step)
-        board = Board(workdir.logs)
-        board.configuration(workdir.config, self.state.step)
-        diagnostics = Diagnostics(self.state.trainer, self.records.vocabulary.tokens)
-        return Monitor(self.state, self.last_step, metrics, board, diagnostics)
-
-    def new_evaluation(self) -> HeldoutEvaluation:
-        """Returns what evaluates on the held-out text."""
-        trainer = self.state.trainer
-        evaluator = Evaluator(trainer.bilm, trainer.strategy, self.requested)
-        return HeldoutEvaluation(self.heldout_records, trainer.config, self.monitor, evaluator)
-
-    def requested(self) -> bool:
-        """Whether this process was asked to stop."""
-        return self.interrupt.requested
-
-    def stops_waiting(self) -> bool:
-        """Whether to stop waiting for data."""
-        return self.requested()
-
-    @property
-    def is_last(self) -> bool:
-        """Whether all steps are done."""
-        return self.state.step == self.last_step
-
-    def begin(self) -> None:
-        """Catches up on this step's checkpoint and evaluation."""
-        self.asked_to_stop = False
-        self.first_step, self.started_at = self.state.step, time.monotonic()
-        if self.last_step == 0 and not self.checkpointing.is_saved():
-            self.save(must_succeed=True)
-        elif self.state.step >= self.last_step:
+    def _catch_up(self) -> None:
+        """Makes this step's checkpoint and evaluation, if an earlier run left them out."""
+        state = self.state
+        if state.last_step == 0 and not self.checkpointing.is_saved():
+            self._save(must_succeed=True)
+        elif state.step >= state.last_step:
             message = "nothing to do: step %s is done already, and training ends at step %s"
-            self.info(message, f"{self.state.step:,}", f"{self.last_step:,}")
-        else:
-            self.warn()
+            self._info(message, f"{state.step:,}", f"{state.last_step:,}")
+        elif self._workers.is_chief:
+            self.checkpointing.warn_of_little_space(self.heldout.has_text)
+            self.heldout.warn_of_others()
         # A run may have been killed between saving and evaluating; a model to finetune was never evaluated here.
-        if (self.is_last or self.heldout.due(self.state.step)) and self.checkpointing.is_saved():
-            self.evaluate(final=self.is_last)
+        if (state.is_last or self.heldout.due(state.step)) and self.checkpointing.is_saved():
+            self._evaluate(final=state.is_last)
 
-    def info(self, message: str, *arguments: object) -> None:
-        """Logs a line."""
-        _log.info(message, *arguments)
+    def _stops_waiting(self) -> bool:
+        """Returns whether to stop waiting for data; several workers all stop at the same step."""
+        return self._workers.count == 1 and self._interrupt.requested
 
-    def warn(self) -> None:
-        """Warns of what may go wrong in the steps to come."""
-        self.checkpointing.warn_of_little_space(evaluated=self.heldout_records is not None)
-        self.heldout.warn_of_others()
-
-    def stopping(self) -> bool:
+    def _stops(self) -> bool:
         """Returns whether to stop before the next step."""
         self.checkpointing.poll()
-        self.asked_to_stop = self.asked_to_stop or self.stop_requested()
-        return self.asked_to_stop or self.heldout.out_of_patience
+        period = self.trainer.config.log_steps
+        if self._workers.any_every(period, self.state.step, self._interrupt.requested):
+            self._asked_to_stop = True
+        return self._asked_to_stop or self.heldout.out_of_patience
 
-    def stop_requested(self, at_the_end: bool = False) -> bool:
-        """Returns whether to stop, asked before a step or at the end."""
-        return self.requested()
-
-    def save(self, must_succeed: bool) -> None:
+    def _save(self, must_succeed: bool) -> None:
         """Saves a checkpoint, after checking that all losses so far are finite."""
         self.monitor.flush(sync=True)
         self.checkpointing.save(self.monitor.evaluations, must_succeed)
         self.monitor.resume_clock()
 
-    def evaluate(self, final: bool) -> None:
+    def _save_if_missing(self) -> None:
+        if self.state.step > 0 and not self.checkpointing.is_saved():
+            self._save(must_succeed=True)
+
+    def _evaluate(self, final: bool) -> None:
         """Evaluates on the held-out text, if any; a run that was interrupted meanwhile will resume with it."""
         if not self.heldout.evaluate(self.state.step, final):
-            self.asked_to_stop = True
+            self._asked_to_stop = True
 
-    def end(self) -> None:
-        """Stops as requested, or logs the result."""
-        if self.heldout.out_of_patience and not self.asked_to_stop:
-            waited = with_count(self.state.trainer.config.patience, "evaluation")
-            self.info("train.patience: no better held-out perplexity in %s, training ends", waited)
-            self._save_if_missing()
-            self.evaluate(final=True)
-        if self.stop_requested(at_the_end=True) or self.asked_to_stop:
-            self._save_if_missing()
-            step = self.state.step
-            reached = f"at step {step:,}, checkpoint saved" if step else "before the first step"
-            raise Stopped(f"stopped {reached}; the same command resumes")
-        if self.state.step > self.first_step:
-            percent = (time.monotonic() - self.started_at) / 100
+    def _info(self, message: str, *arguments: object) -> None:
+        """Logs a line, once for all workers."""
+        if self._workers.is_chief:
+            _log.info(message, *arguments)
+
+    def _log_results(self, num_steps: int, seconds: float) -> None:
+        if num_steps > 0:
             message = "evaluations took %.1f %% of the time, waiting for checkpoints %.1f %%"
-            self.info(message, self.heldout.seconds / percent, self.checkpointing.seconds / percent)
+            self._info(message, 100 * self.heldout.seconds / seconds, 100 * self.checkpointing.seconds / seconds)
         evaluations = comparable(self.heldout.evaluations())
         if len(evaluations) > 1:
             lines = evaluations[0], evaluations[-1], best(evaluations)
             perplexities = [f"{line.rank:.1f} at step {line.step:,}" for line in lines if line]
             message = "held-out perplexity: first %s, last %s; best %s, kept as the checkpoint `best`"
-            self.info(message, *perplexities)
-
-    def _save_if_missing(self) -> None:
-        if self.state.step > 0 and not self.checkpointing.is_saved():
-            self.save(must_succeed=True)
+            self._info(message, *perplexities)

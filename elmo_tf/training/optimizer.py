@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
 from elmo_tf.config import TrainConfig
-from elmo_tf.model.fast import BiLM
 from elmo_tf.model.kernels.fused import fused
+
+if TYPE_CHECKING:
+    from elmo_tf.model.fast import BiLM
 
 
 class Optimizer(tf.Module):
@@ -193,7 +196,7 @@ class Muon(Adam):
         variable.assign(_moved(shorter, variable.read_value(), kept, moves))
 
 
-def from_config(config: TrainConfig, bilm: BiLM) -> Optimizer:
+def from_config(config: TrainConfig, bilm: "BiLM") -> Optimizer:
     """Returns the optimizer of `bilm` that `config` asks for."""
     variables = [variable.value for variable in bilm.trainable_variables]
     if config.optimizer == "adam":

@@ -47,13 +47,20 @@ class TrainState:
         """Identifies the records and their order, which a position in them needs."""
         return self.records.text_id(self.trainer.config.seed)
 
+    @property
+    def last_step(self) -> int:
+        """The number of steps of the whole training."""
+        steps, epochs = self.trainer.config.steps, self.trainer.config.epochs
+        return self.progress.step_after(epochs or 0, self.steps_per_epoch) if steps is None else steps
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the last step is made."""
+        return self.step == self.last_step
+
     def epochs_at(self, step: int) -> float:
         """Returns the number of passes over the text after `step` steps."""
         return self.progress.epochs_at(step, self.steps_per_epoch)
-
-    def step_after(self, epochs: float) -> int:
-        """Returns the step at which `epochs` passes are complete."""
-        return self.progress.step_after(epochs, self.steps_per_epoch)
 
     def advance(self, position: Position) -> None:
         """Counts a step; the next window is at `position`."""
@@ -70,10 +77,8 @@ class TrainState:
             self.trainer.set_states(progress.states)
         self.progress = replace(progress, states=None)
 
-    def windows(
-        self, last_step: int, interrupted: Callable[[], bool]
-    ) -> Generator[tuple[Window, Position], None, None]:
-        """Yields each step's window up to `last_step`, and the position after it.
+    def windows(self, interrupted: Callable[[], bool]) -> Generator[tuple[Window, Position], None, None]:
+        """Yields each step's window up to the last, and the position after it.
 
         Ends early if `interrupted` returns True while the next window is not ready.
         """
@@ -88,7 +93,7 @@ class TrainState:
             rows=self.trainer.local_rows,
         )
         with contextlib.closing(prefetch(iter(windows), interrupted=interrupted)) as ready:
-            yield from itertools.islice(ready, max(0, last_step - self.step))
+            yield from itertools.islice(ready, max(0, self.last_step - self.step))
 
 
 def resumed(progress: Progress, stored_config: TrainConfig, state: TrainState) -> Progress:

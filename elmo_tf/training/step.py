@@ -2,18 +2,20 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from elmo_tf.config import TrainConfig
-from elmo_tf.model.bilm import States
-from elmo_tf.model.fast import BiLM
-from elmo_tf.records.windows import Window
 from elmo_tf.text.vocabulary import BEGIN_ID
 from elmo_tf.training import devices
 from elmo_tf.training import optimizer as optimizers
+
+if TYPE_CHECKING:  # a step is given its network and its window
+    from elmo_tf.model.bilm import States
+    from elmo_tf.model.fast import BiLM
+    from elmo_tf.records.windows import Window
 
 
 class StepResult(NamedTuple):
@@ -56,14 +58,14 @@ class Trainer:
         new_bilm: builds the network; called in the strategy's scope.
     """
 
-    def __init__(self, strategy: tf.distribute.Strategy, config: TrainConfig, new_bilm: Callable[[], BiLM]):
+    def __init__(self, strategy: tf.distribute.Strategy, config: TrainConfig, new_bilm: Callable[[], "BiLM"]):
         self.strategy = strategy
         self.config = config
         with strategy.scope():
-            self.bilm: BiLM = new_bilm()
+            self.bilm = new_bilm()
             self.variables = [variable.value for variable in self.bilm.trainable_variables]
             self.optimizer = optimizers.from_config(config, self.bilm)
-        self.states = self._distribute(self.bilm.zero_states(self.batch_size))
+        self.states = self._distribute(devices.rows_of(self.bilm.zero_states(self.batch_size)))
         self._run = tf.function(self._run_replicas, autograph=False)
         self._gather = tf.function(lambda states: strategy.run(devices.gathered, args=(states,)), autograph=False)
 
@@ -77,7 +79,7 @@ class Trainer:
         """The streams of this process among those of all workers."""
         return devices.local_rows(self.strategy, self.config.batch_size)
 
-    def step(self, window: Window, number: int, learning_rate: float) -> StepResult:
+    def step(self, window: "Window", number: int, learning_rate: float) -> StepResult:
         """Trains on one window, starting from `self.states`, which it replaces by the states after the window.
 
         Args:
@@ -87,31 +89,32 @@ class Trainer:
         """
         self.optimizer.set_learning_rate(learning_rate, number)
         seed = tf.constant([self.config.seed, number], tf.int32)
-        result, self.states = self._run(self._distribute(window, self.local_rows.start), self.states, seed)
+        windows = self._distribute(window.part, self.local_rows.start)
+        result, self.states = self._run(windows, self.states, seed)
         return result
 
-    def gathered_states(self) -> States:
+    def gathered_states(self) -> "States":
         """Returns the states of all streams as arrays, in the order of the rows; all workers have to call this."""
         local, count = self.strategy.experimental_local_results, self.strategy.num_replicas_in_sync
         if devices.num_local(self.strategy) < count:
             return tf.nest.map_structure(lambda value: local(value)[0].numpy(), self._gather(self.states))
         return tf.nest.map_structure(lambda value: np.concatenate(local(value)), self.states)
 
-    def set_states(self, states: States) -> None:
+    def set_states(self, states: "States") -> None:
         """Sets the states of all streams, given as arrays, for the next step."""
-        self.states = self._distribute(states)
+        self.states = self._distribute(devices.rows_of(states))
 
-    def _distribute(self, values: devices.Structure, first: int = 0) -> devices.Structure:
-        return devices.distribute(self.strategy, values, self.config.batch_size, first)
+    def _distribute(self, part: Callable[[int, int], devices.Structure], first: int = 0) -> devices.Structure:
+        return devices.distribute(self.strategy, part, self.config.batch_size, first)
 
-    def _run_replicas(self, window: Window, states: States, seed: tf.Tensor) -> tuple[StepResult, States]:
+    def _run_replicas(self, window: "Window", states: "States", seed: tf.Tensor) -> tuple[StepResult, "States"]:
         results, states = self.strategy.run(self._replica_step, args=(window, states, seed))
         forward, backward = (self.strategy.reduce(tf.distribute.ReduceOp.SUM, loss, axis=None) for loss in results[:2])
         # Every replica has the norm of the summed gradients.
         norm = self.strategy.reduce(tf.distribute.ReduceOp.MEAN, results[2], axis=None)
         return StepResult(forward, backward, norm), states
 
-    def _replica_step(self, window: Window, states: States, seed: tf.Tensor) -> tuple[StepResult, States]:
+    def _replica_step(self, window: "Window", states: "States", seed: tf.Tensor) -> tuple[StepResult, "States"]:
         """Returns this replica's part of the losses and the norm of all gradients, and its states after the window."""
         config = self.config
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
@@ -128,7 +131,7 @@ class Trainer:
         return StepResult(forward, backward, norm), states
 
 
-def _randomly_reset(states: States, window: Window, rate: float, seed: tf.Tensor) -> States:
+def _randomly_reset(states: "States", window: "Window", rate: float, seed: tf.Tensor) -> "States":
     """Returns the states; among streams whose window starts with a sentence, a random share gets the zero state."""
     # The backward direction starts a sentence at the same position.
     starts_sentence = window.forward_token_ids[:, :1] == BEGIN_ID

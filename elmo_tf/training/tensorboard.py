@@ -7,18 +7,21 @@ import os
 import pathlib
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.files import stores
-from elmo_tf.model.bilm import States
 from elmo_tf.model.variables import DIRECTIONS, relative_names
-from elmo_tf.records.windows import Window
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text.vocabulary import SPECIAL_TOKENS
 from elmo_tf.training.step import Trainer
+
+if TYPE_CHECKING:
+    from elmo_tf.model.bilm import States
+    from elmo_tf.records.windows import Window
 
 _log = logging.getLogger("elmo_tf")
 
@@ -127,6 +130,14 @@ class Board:
             self._failed = True
 
 
+class Before(NamedTuple):
+    """The diagnostics of a step that are computed before it."""
+
+    losses: dict[str, float]  # nats per token
+    outputs: dict[str, np.ndarray]  # float32 (numbers,), of each layer
+    weights: dict[str, np.ndarray]  # float32 (numbers,), a sample of each layer's
+
+
 class Diagnostics:
     """Diagnostics of a step, on the streams of this process's first replica; `words` are those of the softmax."""
 
@@ -135,32 +146,31 @@ class Diagnostics:
         self._words = words[len(SPECIAL_TOKENS) :][:_MAX_WORDS]
         self._run = tf.function(self._forward, autograph=False)
 
-    def before(self, window: Window, number: int) -> None:
+    def before(self, window: "Window", number: int) -> Before:
         """Computes values before the step `number`, which gets `window`."""
         trainer = self._trainer
         local = trainer.strategy.experimental_local_results
         states = tf.nest.map_structure(lambda value: local(value)[0], trainer.states)
         piece = tf.nest.map_structure(tf.constant, window.part(0, trainer.config.batch_size))
         losses, outputs = self._run(piece, states, tf.constant([trainer.config.seed, number], tf.int32))
-        self._losses = {name: float(loss) for name, loss in losses.items()}
-        self._activations = {name: np.ravel(output) for name, output in outputs.items()}
-        self._weights = self._sampled_weights()
+        arrays = {name: np.ravel(output) for name, output in outputs.items()}
+        return Before({name: float(loss) for name, loss in losses.items()}, arrays, self._sampled_weights())
 
-    def write(self, board: Board, step: int) -> None:
+    def write(self, board: Board, step: int, before: Before) -> None:
         """Writes the diagnostics, once the step is done."""
         weights, bilm = self._sampled_weights(), self._trainer.bilm
         ratios = {}
-        for name, before in self._weights.items():
-            change, norm = np.linalg.norm(weights[name] - before), np.linalg.norm(before)
+        for name, old in before.weights.items():
+            change, norm = np.linalg.norm(weights[name] - old), np.linalg.norm(old)
             ratios[name] = float(change / norm) if norm else 0.0
-        board.scalars("sampled_against_full_softmax", self._losses, step)
+        board.scalars("sampled_against_full_softmax", before.losses, step)
         board.scalars("update_to_weight", ratios, step)
         board.histograms("weight_histograms", weights, step)
-        board.histograms("output_histograms", self._activations, step)
+        board.histograms("output_histograms", before.outputs, step)
         ids = char_ids_lib.encode_tokens(self._words, bilm.config.char_cnn.max_chars_per_token)
         board.words(self._words, bilm.char_cnn(tf.constant(ids)[None])[0].numpy())
 
-    def _forward(self, window: Window, states: States, seed: tf.Tensor) -> tuple[dict, dict]:
+    def _forward(self, window: "Window", states: "States", seed: tf.Tensor) -> tuple[dict, dict]:
         bilm, config = self._trainer.bilm, self._trainer.config
         run = bilm.run_window(window, states)
         losses, outputs = {}, {"token_vectors": run.token_vectors[0]}

@@ -1,13 +1,13 @@
-"""Several processes that train one model: how they meet, what they agree on, and what happens when one ends."""
+"""The processes that train one model, as a run asks them: `Alone`, or one of several `Workers`.
+
+Both have the same methods. All workers call them at the same steps, and get the same answers.
+"""
 
 import contextlib
-import faulthandler
+import hashlib
 import logging
-import os
 import pathlib
 import re
-import signal
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -18,11 +18,6 @@ import tensorflow as tf
 from elmo_tf.errors import InputError
 from elmo_tf.training import devices, signals
 
-VARIABLE = "TF_CONFIG"  # environment variable, in which TensorFlow finds the cluster
-
-_MEET_SECONDS = 600  # the most between the starts of the first and the last worker
-_JOIN_SECONDS = 120  # for TensorFlow to connect the workers, including the start of its GPUs
-_ANSWER_SECONDS = 5  # for a connection to a worker
 _FILE_SECONDS = 120  # until a file is visible to another worker
 _POLL_SECONDS = 0.5
 _log = logging.getLogger("elmo_tf")
@@ -39,124 +34,47 @@ _OTHERS = re.compile(r"collective|\bpeer\b", re.IGNORECASE)
 _NAMES = re.compile(r"\[\[.*?\]\]|\{\{.*?\}\}|\[Op:.*?\]")  # of operations
 
 
-def from_environment() -> tf.distribute.Strategy | None:
-    """Returns the strategy for the cluster in `TF_CONFIG`, once all its workers have started; None if that is not set.
+class Alone:
+    """The only process of a training."""
 
-    Raises:
-        InputError: if its value is not a cluster.
-        ConnectionError: if the others have not started after ten minutes.
-        KeyboardInterrupt: on SIGINT or SIGTERM while it waits for them.
-    """
-    if not os.environ.get(VARIABLE):
-        return None
-    try:
-        index, addresses = _index_and_addresses(tf.distribute.cluster_resolver.TFConfigClusterResolver())
-        me = f"worker {index} of {len(addresses)}"
-        cluster = _Cluster(index, addresses) if addresses else None
-        with signals.terminable(), contextlib.ExitStack() as stack:
-            if len(addresses) > 1:
-                _wait_for_workers(me, addresses[index], addresses)
-                stack.enter_context(_exit_on_timeout(me))
-            return tf.distribute.MultiWorkerMirroredStrategy(cluster)
-    except tf.errors.OpError as error:
-        raise ConnectionError(f"{me}: cannot join the others ({type(error).__name__})") from error
-    except RuntimeError as error:
-        raise InputError(VARIABLE, f"join the cluster before TensorFlow computes anything ({error})") from error
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise InputError(VARIABLE, f"not a cluster of workers and the index of this one ({error!r})") from error
+    is_chief = True
+    count = 1
 
+    def wait(self) -> None:
+        """Waits for no one."""
 
-class _Cluster(tf.distribute.cluster_resolver.TFConfigClusterResolver):
-    """The cluster in `TF_CONFIG`; a chief is the first worker."""
+    def any(self, flag: bool) -> bool:
+        """Returns `flag`."""
+        return flag
 
-    def __init__(self, index: int, addresses: list[str]):
-        super().__init__(task_type="worker", task_id=index)
-        self._addresses = addresses
+    def any_every(self, period: int, number: int, flag: bool) -> bool:
+        """Returns `flag`, at each number."""
+        return flag
 
-    def cluster_spec(self) -> tf.train.ClusterSpec:
-        return tf.train.ClusterSpec({"worker": self._addresses})
+    def chief(self, value: float) -> float:
+        """Returns `value`."""
+        return value
 
+    def gathered(self, numbers: list[float] | np.ndarray) -> np.ndarray:
+        """Returns the numbers, float64 `(1, numbers)`."""
+        return np.array([numbers], np.float64)
 
-def _wait_for_workers(me: str, own_address: str, addresses: list[str]) -> None:
-    """Waits until all workers have started; while TensorFlow waits for them, signals have no effect.
+    def wait_for_file(self, path: pathlib.Path) -> None:
+        """Does nothing: this process has written the file."""
 
-    Each worker listens at its address until it has reached all others at theirs; then TensorFlow listens there.
-    """
-    others = [address for address in addresses if address != own_address]
-    _log.info("%s: waiting for the others at %s", me, ", ".join(others))
-    deadline = time.monotonic() + _MEET_SECONDS
-    try:
-        server = _listening(_host_and_port(own_address)[1])
-    except OSError as error:
-        raise ConnectionError(f"{me}: cannot listen at {own_address} ({os.strerror(error.errno or 0)})") from error
-    with server:
-        server.settimeout(_POLL_SECONDS)
-        # All must answer in one round: a worker that answered before may have been stopped since.
-        while missing := [address for address in others if not _is_listening(address)]:
-            if time.monotonic() > deadline:
-                absent = ", ".join(missing)
-                raise ConnectionError(f"{me}: no worker at {absent} for {_MEET_SECONDS} s; start all of them")
-            with contextlib.suppress(TimeoutError):
-                for _ in addresses:
-                    server.accept()[0].close()
-
-
-@contextlib.contextmanager
-def _exit_on_timeout(me: str) -> Iterator[None]:
-    """Ends the process, with status 1, if the block takes too long, and at once on SIGINT.
-
-    In the block, TensorFlow waits for all workers, even for a worker that has ended since they met. Meanwhile no Python
-    code runs and SIGTERM is ignored.
-    """
-    _log.info("%s: joining the others; if that takes more than %d s, this process ends", me, _JOIN_SECONDS)
-    with open(os.devnull, "w") as discarded, signals.handling(signal.SIGINT, signal.SIG_DFL):
-        faulthandler.dump_traceback_later(_JOIN_SECONDS, exit=True, file=discarded)
-        try:
-            yield
-        finally:
-            faulthandler.cancel_dump_traceback_later()
-
-
-def _listening(port: int) -> socket.socket:
-    """Returns a socket that listens at the port on all addresses, including IPv6 if available."""
-    if socket.has_dualstack_ipv6():
-        return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
-    return socket.create_server(("", port))
-
-
-def _is_listening(address: str) -> bool:
-    """Returns whether a process listens at the address."""
-    with contextlib.suppress(OSError), socket.create_connection(_host_and_port(address), timeout=_ANSWER_SECONDS):
-        return True
-    return False
-
-
-def _host_and_port(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    return host.strip("[]"), int(port)  # an IPv6 address is in brackets
-
-
-def _index_and_addresses(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> tuple[int, list[str]]:
-    """Returns the index of this process among those that train, and the addresses of all; a chief is the first."""
-    jobs, task = resolver.cluster_spec().as_dict(), resolver.task_type
-    if jobs and task not in ("chief", "worker"):
-        raise ValueError(f"a task of type {task}")
-    chief = jobs.get("chief", [])
-    index = int(resolver.task_id or 0) + (len(chief) if task == "worker" else 0)
-    return index, [*chief, *jobs.get("worker", [])]
+    def watched(self) -> contextlib.AbstractContextManager[None]:
+        """Returns a context that does nothing."""
+        return contextlib.nullcontext()
 
 
 class Workers:
-    """The processes of a `MultiWorkerMirroredStrategy`, all of which must call the methods at the same step.
-
-    The first of them, the chief, writes the files and the log.
-    """
+    """The processes of a `MultiWorkerMirroredStrategy`; the first of them, the chief, writes the files and the log."""
 
     def __init__(self, strategy: tf.distribute.Strategy):
         resolver = strategy.cluster_resolver
         jobs = resolver.cluster_spec().as_dict()
         if "chief" in jobs:
-            raise InputError("strategy", "its cluster has a chief; use the strategy of `workers.from_environment`")
+            raise InputError("strategy", "its cluster has a chief; use the strategy of `cluster.from_environment`")
         self._strategy = strategy
         self.count = len(jobs["worker"])
         self.index = int(resolver.task_id)
@@ -188,14 +106,14 @@ class Workers:
         """Returns whether `flag` is set on any worker."""
         return bool(self.gathered([flag]).any())
 
-    def chief_says(self, flag: bool) -> bool:
-        """Returns the chief's `flag`."""
-        return self.any(self.is_chief and flag)
-
     def any_every(self, period: int, number: int, flag: bool) -> bool:
         """Like `any`, but asks only if `number` is a multiple of `period`."""
         # Asking takes a round trip and waits for the device.
         return number % period == 0 and self.any(flag)
+
+    def chief(self, value: float) -> float:
+        """Returns the chief's `value`."""
+        return float(self.gathered([value])[0, 0])
 
     def gathered(self, numbers: list[float] | np.ndarray) -> np.ndarray:
         """Returns the numbers of all workers, float64 `(workers, numbers)`."""
@@ -226,8 +144,32 @@ class Workers:
                 raise
             if _OTHER_SIZE in error.message:
                 own = f"{self._me} has {devices.num_local(self._strategy)}"
-                raise InputError("strategy", f"all workers need as many devices, and {own}, another not") from error
+                problem = f"all workers need the same number of devices; {own}, and another differs"
+                raise InputError("strategy", problem) from error
             raise ConnectionError(
                 f"{self._me}: another worker has ended ({type(error).__name__}), and its log says why; "
                 "start all of them again with the same commands: they resume from the newest checkpoint, if any"
             ) from error
+
+
+def of(strategy: tf.distribute.Strategy) -> Alone | Workers:
+    """Returns the processes that train together; only a `MultiWorkerMirroredStrategy` may have several."""
+    resolver = strategy.cluster_resolver
+    jobs = resolver.cluster_spec().as_dict() if resolver else {}
+    count = sum(len(jobs.get(job, [])) for job in ("chief", "worker"))
+    return Workers(strategy) if count > 1 else Alone()
+
+
+def check_same(workers: Alone | Workers, **values: object) -> None:
+    """Raises `InputError` on all workers if their values, of which `repr` says all, differ.
+
+    They would otherwise wait for each other.
+    """
+    digests = [hashlib.sha256(repr(value).encode()).digest() for value in values.values()]
+    # Bytes, because a float64 holds every number up to 255 exactly.
+    own = np.frombuffer(b"".join(digests), np.uint8)
+    gathered = workers.gathered(own).reshape(-1, len(values), len(digests[0]))
+    for name, by_worker in zip(values, gathered.transpose(1, 0, 2), strict=True):
+        different = [str(index) for index, row in enumerate(by_worker) if (row != by_worker[0]).any()]
+        if different:
+            raise InputError(name, f"workers 0 and {', '.join(different)} have different values; all need the same")

@@ -16,7 +16,7 @@ import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from concurrent import futures
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import google_crc32c
 import msgspec
@@ -25,14 +25,17 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
-from elmo_tf.model.bilm import States
-from elmo_tf.model.fast import BiLM
 from elmo_tf.model.variables import DIRECTIONS, relative_names
 from elmo_tf.records.windows import Position
+
+if TYPE_CHECKING:  # a checkpoint is read into a network that is there
+    from elmo_tf.model.bilm import States
+    from elmo_tf.model.fast import BiLM
 
 MANIFEST_FILE = "manifest.json"
 PROGRESS_FILE = "progress.json"
 _STATES_FILE = "states.npz"
+_OLD_KEYS = {"begun_step": "offset_step", "begun_epochs": "epoch_offset"}  # of `progress.json`, until version 0.1
 _VARIABLES = "variables"
 _INDEX_FILE = f"{_VARIABLES}.index"
 # An optimizer's slots by name: a variable for each of the network's.
@@ -58,8 +61,8 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
     position: Position | None = None  # of the next window; None: the beginning of the data
     data_id: str | None = None  # identifies the records that `position` is in
     unroll_steps: json_file.Count | None = None  # tokens of each stream per step; None: no step was made
-    offset_step: json_file.Count = msgspec.field(name="begun_step", default=0)
-    epoch_offset: _Epochs = msgspec.field(name="begun_epochs", default=0.0)  # the epochs until `offset_step`
+    offset_step: json_file.Count = 0
+    epoch_offset: _Epochs = 0.0  # the epochs until `offset_step`
     # The LSTM states of all streams, `model.encoder.States` of arrays, which are in `states.npz`; None: zero.
     states: Any = None
 
@@ -87,7 +90,8 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
     def read(cls, folder: pathlib.Path, num_layers: int) -> "Progress":
         """Reads what `write` wrote, of a network with `num_layers` LSTM layers per direction."""
         file = folder / PROGRESS_FILE
-        progress = json_file.parse(file.read_bytes(), cls, str(file))
+        values = json_file.parse(file.read_bytes(), dict[str, Any], str(file))
+        progress = json_file.convert({_OLD_KEYS.get(key, key): values[key] for key in values}, cls, str(file))
         if not (folder / _STATES_FILE).exists():
             return progress
         with np.load(folder / _STATES_FILE) as arrays:
@@ -112,7 +116,7 @@ class Snapshot:
     progress: Progress
 
 
-def take_snapshot(bilm: BiLM, slots: Slots | None, progress: Progress) -> Snapshot:
+def take_snapshot(bilm: "BiLM", slots: Slots | None, progress: Progress) -> Snapshot:
     """Copies the values of all variables to the host; later steps do not change them."""
 
     def value(variable: tf.Variable) -> tf.Tensor:
@@ -148,7 +152,7 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
         staging.sync(path)
 
 
-def num_bytes(bilm: BiLM, slots: Slots | None, states: States | None) -> int:
+def num_bytes(bilm: "BiLM", slots: Slots | None, states: "States | None") -> int:
     """Returns the size of a checkpoint on disk, without its small files."""
     arrays = tf.nest.flatten([_parts(bilm, slots), states or ()])
     return sum(math.prod(array.shape) * tf.as_dtype(array.dtype).size for array in arrays)
@@ -169,7 +173,7 @@ def check(folder: pathlib.Path) -> None:
                 raise _damaged(folder, f"{name} has another checksum than in {MANIFEST_FILE}")
 
 
-def read(folder: pathlib.Path, bilm: BiLM, slots: Slots | None = None) -> Progress:
+def read(folder: pathlib.Path, bilm: "BiLM", slots: Slots | None = None) -> Progress:
     """Reads a checkpoint into `bilm` and, if given, `slots`; returns the progress saved with them.
 
     Raises:
@@ -237,7 +241,7 @@ def _crc32c(path: pathlib.Path) -> str:
     return f"{google_crc32c.value(path.read_bytes()):08x}"
 
 
-def _parts(bilm: BiLM, slots: Slots | None) -> Parts:
+def _parts(bilm: "BiLM", slots: Slots | None) -> Parts:
     """Returns the variables by part and name; the names do not depend on where in the code a layer is made."""
     variables = {name.replace("/", "."): variable.value for name, variable in relative_names(bilm).items()}
     return {"bilm": variables} | {name: dict(zip(variables, slot, strict=True)) for name, slot in (slots or {}).items()}
@@ -247,7 +251,7 @@ def _tracked(parts: Parts) -> tf.train.Checkpoint:
     return tf.train.Checkpoint(**{name: tf.train.Checkpoint(**variables) for name, variables in parts.items()})
 
 
-def _state_arrays(states: States) -> dict[str, Any]:
+def _state_arrays(states: "States") -> dict[str, Any]:
     return {
         f"{direction}_{number}_{part}": np.asarray(value)
         for direction, layers in zip(DIRECTIONS, states, strict=True)
@@ -256,7 +260,7 @@ def _state_arrays(states: States) -> dict[str, Any]:
     }
 
 
-def _states_of(arrays: Mapping[str, np.ndarray], num_layers: int) -> States:
+def _states_of(arrays: Mapping[str, np.ndarray], num_layers: int) -> "States":
     forward, backward = (
         tuple((arrays[f"{name}_{n}_cell"], arrays[f"{name}_{n}_recurrent"]) for n in range(num_layers))
         for name in DIRECTIONS

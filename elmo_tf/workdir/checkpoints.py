@@ -9,14 +9,17 @@ import pathlib
 import re
 import shutil
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from elmo_tf.errors import InputError, explain_out_of_memory
 from elmo_tf.files import staging
-from elmo_tf.model.fast import BiLM
 from elmo_tf.workdir import checkpoint_files, metrics_file
 from elmo_tf.workdir.checkpoint_files import DamagedError, Progress, Slots, Snapshot
 from elmo_tf.workdir.folder import Workdir
 from elmo_tf.workdir.metrics_file import HeldoutLine
+
+if TYPE_CHECKING:
+    from elmo_tf.model.fast import BiLM
 
 CHECKPOINTS_FOLDER = "checkpoints"
 LATEST = "latest"  # the newest intact checkpoint
@@ -28,7 +31,7 @@ _LEFTOVER = re.compile(r"\.step-\d{8,}\.(incomplete|removed)")
 _log = logging.getLogger("elmo_tf")
 
 
-def save(workdir: Workdir, bilm: BiLM, slots: Slots | None, progress: Progress) -> pathlib.Path:
+def save(workdir: Workdir, bilm: "BiLM", slots: Slots | None, progress: Progress) -> pathlib.Path:
     """Takes a snapshot of the variables and stores it, as `store` does."""
     snapshot = checkpoint_files.take_snapshot(bilm, slots, progress)
     return store(workdir, snapshot, metrics_file.evaluations(workdir.metrics))
@@ -71,7 +74,7 @@ def store(workdir: Workdir, snapshot: Snapshot, evaluations: Sequence[HeldoutLin
     return folder
 
 
-def restore(workdir: Workdir, checkpoint: str = LATEST, with_softmax: bool = True) -> tuple[BiLM, Progress]:
+def restore(workdir: Workdir, checkpoint: str = LATEST, with_softmax: bool = True) -> tuple["BiLM", Progress]:
     """Returns a new network with the weights of a checkpoint, and the progress saved with them.
 
     `checkpoint` and errors are those of `load`; without a checkpoint, it raises `InputError`.
@@ -84,7 +87,7 @@ def restore(workdir: Workdir, checkpoint: str = LATEST, with_softmax: bool = Tru
     return bilm, progress
 
 
-def load(workdir: Workdir, bilm: BiLM, slots: Slots | None = None, checkpoint: str = LATEST) -> Progress | None:
+def load(workdir: Workdir, bilm: "BiLM", slots: Slots | None = None, checkpoint: str = LATEST) -> Progress | None:
     """Reads a checkpoint into `bilm` and, if given, `slots`.
 
     Args:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging, stores
-from elmo_tf.text import tokenizers
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.workdir import metrics_file
 
@@ -154,7 +153,7 @@ def open_workdir(workdir: str | os.PathLike) -> Workdir:
     config_lib.check_complete(values, str(file))
     if tokenizer is None:
         raise InputError(str(file), "no key tokenizer")
-    tokenizers.check(tokenizer, f"{file}: tokenizer")
+    json_file.convert(tokenizer, config_lib.Tokenizer, f"{file}: tokenizer")
     source = folder / VOCABULARY_FILE
     vocabulary = vocabulary_lib.read(source) if source.exists() else None
     return Workdir(folder.absolute(), config, vocabulary, tokenizer)  # the current folder may change

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from elmo_tf import config as config_lib
-from elmo_tf.training import workers
+from elmo_tf.training import cluster
 from tests.helpers import MICRO_CONFIG, ROOT
 
 
@@ -45,7 +45,7 @@ def environments(count: int) -> list[dict[str, str]]:
     for server in servers:
         server.close()
     tasks = [{"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}} for index in range(count)]
-    return [{workers.VARIABLE: json.dumps(task)} for task in tasks]
+    return [{cluster.VARIABLE: json.dumps(task)} for task in tasks]
 
 
 def wait_until(condition: Callable[[], bool], processes: list[subprocess.Popen], logs: list[pathlib.Path]) -> None:
@@ -63,3 +63,8 @@ def losses(workdir: pathlib.Path) -> list[dict]:
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_bytes().splitlines() if b"forward_loss" in line]
+
+
+def wait_for_line(line: str, log: pathlib.Path, process: subprocess.Popen) -> None:
+    """Waits until a running process has written `line` to its log."""
+    wait_until(lambda: line in log.read_text(), [process], [log])

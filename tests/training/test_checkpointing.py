@@ -9,15 +9,14 @@ import pytest
 from elmo_tf.config import TrainConfig
 from elmo_tf.training import checkpointing
 from elmo_tf.training.checkpointing import Checkpointing
-from elmo_tf.training.several import SharedCheckpointing
-from elmo_tf.training.workers import Workers
+from elmo_tf.training.workers import Alone, Workers
 
 
-class Chief:
+class Chief(Workers):
     """The chief of two workers that agree."""
 
-    is_chief = True
-    any_every = Workers.any_every
+    def __init__(self):
+        self.is_chief = True
 
     def any(self, flag: bool) -> bool:
         return flag
@@ -38,7 +37,7 @@ def test_a_checkpoint_is_due_by_steps_or_by_minutes(monkeypatch, step, seconds, 
     monkeypatch.setattr(checkpointing, "time", clock)
     config = TrainConfig(checkpoint_steps=10, log_steps=5, checkpoint_minutes=minutes)
     state = types.SimpleNamespace(step=step, trainer=types.SimpleNamespace(config=config))
-    runs = Checkpointing(None, state), SharedCheckpointing(None, state, Chief())
+    runs = Checkpointing(None, state, Alone()), Checkpointing(None, state, Chief())
     clock.monotonic = lambda: 100.0 + seconds
     assert [run.due() for run in runs] == [due, shared]
 
@@ -56,7 +55,7 @@ def test_training_goes_on_while_a_checkpoint_is_written_or_fails(monkeypatch, ca
     monkeypatch.setattr(checkpointing.checkpoint_files, "take_snapshot", lambda *_: state.step)
     trainer = types.SimpleNamespace(bilm=None, optimizer=types.SimpleNamespace(slots={}))
     state = types.SimpleNamespace(trainer=trainer, saved=lambda: state)
-    run = Checkpointing(None, state)
+    run = Checkpointing(None, state, Alone())
     state.step = 3
     run.save([], must_succeed=False)
     run.poll()

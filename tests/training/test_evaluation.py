@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import api
+from elmo_tf import api, precision
 from elmo_tf.errors import InputError
 from elmo_tf.files import progress
 from elmo_tf.model.fast import BiLM
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.records.windows import Windows
-from elmo_tf.training import devices, loop
+from elmo_tf.training import loop
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import Workdir
@@ -67,7 +67,7 @@ def test_several_streams_count_every_token_with_the_state_of_its_stream(
 def test_numbers_below_the_least_are_refused(records, workdir, tmp_path):
     with pytest.raises(InputError, match=r"^batch_size: expected at least 1, found 0$"):
         api.evaluate(workdir, records.path, batch_size=0)
-    with pytest.raises(InputError, match=r"^steps: expected at least 0, found -1$"):
+    with pytest.raises(InputError, match=r"^steps: expected int >= 0, found -1$"):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "new", steps=-1)
 
 
@@ -91,7 +91,7 @@ def test_float32_products_are_tf32_on_gpus_that_have_it(capability, allowed, exp
     details = {"compute_capability": capability}
     monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda _: details)
     monkeypatch.setattr(tf.config.experimental, "tensor_float_32_execution_enabled", lambda: allowed)
-    assert devices.product_precision() == expected
+    assert precision.float32_products() == expected
 
 
 def test_the_unigram_model_counts_words_and_sentence_ends_plus_one_each(tmp_path):

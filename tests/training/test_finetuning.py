@@ -94,7 +94,7 @@ def test_adagrad_starts_from_its_initial_values(workdir, carried):
 
 
 def test_the_configuration_is_the_sources_with_the_changes_asked_for(workdir, carried):
-    train = dataclasses.replace(workdir.config.train, initial_accumulator=0.25, seed=3)
+    train = dataclasses.replace(workdir.config.train, initial_accumulator=0.25, seed=3, steps=0)
     reopened = open_workdir(carried.path)
     assert reopened.config == dataclasses.replace(workdir.config, train=train)
     assert (workdir.tokenizer, reopened.tokenizer, sources.find(reopened.path).tokenizer) == (

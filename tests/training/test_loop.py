@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf import cli
+from elmo_tf import config as config_lib
 from elmo_tf.config import Config
 from elmo_tf.errors import InputError
 from elmo_tf.records import blocks, windows
-from elmo_tf.training import loop
+from elmo_tf.training import cluster, loop
 from elmo_tf.training.optimizer import from_config
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir import checkpoints
@@ -150,5 +152,15 @@ def test_training_stops_when_the_heldout_perplexity_gets_no_better(records, tmp_
         assert "train.patience: no better held-out perplexity in 2 evaluations" in caplog.text
         loop.train(config, records.path, tmp_path / "w", heldout=records.path, steps=50)
     assert checkpoints.latest(workdir).name == "step-00000006"
-    with pytest.raises(InputError, match=r"^train.patience: it needs a held-out text"):
+    with pytest.raises(InputError, match=r"^train.patience: needs held-out text"):
         loop.train(config, records.path, tmp_path / "w")
+
+
+def test_the_papers_recipe_changes_that_of_an_existing_workdir_as_set_does(workdir, monkeypatch):
+    seen = []
+    monkeypatch.setattr(cluster, "from_environment", lambda: None)
+    monkeypatch.setattr(loop, "train", lambda config, *_, **__: seen.append(config))
+    command = ["train", "--data", "records", "--workdir", str(workdir.path), "--paper-recipe"]
+    assert cli.main([*command, "--set", "train.learning_rate=0.1"]) == 0
+    recipe = config_lib.override(config_lib.with_paper_recipe(workdir.config), ["train.learning_rate=0.1"]).train
+    assert [config.train for config in seen] == [recipe]

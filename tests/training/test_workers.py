@@ -1,25 +1,19 @@
 """Two processes on one machine train together, and neither waits for the other forever."""
 
 import dataclasses
-import json
 import logging
 import os
 import signal
-import socket
-import subprocess
-import sys
 import threading
-import time
 import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import cli
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.training import loop, several, workers
+from elmo_tf.training import cluster, loop, workers
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.workdir import checkpoints, metrics_file
 from elmo_tf.workdir.folder import open_workdir
@@ -31,11 +25,6 @@ STEPS = 30
 ENDS_SECONDS = 60  # the others end within this time when one has died
 # Nothing random, so that the replicas' draws do not matter; half of the batch for each worker.
 EXACT = {"num_sampled": 0, "dropout_rate": 0.0, "log_steps": 2, "checkpoint_steps": 6, "eval_tokens": 40}
-
-
-def wait_for_line(line, log, process):
-    """Waits until a running process has written `line` to its log."""
-    commands.wait_until(lambda: line in log.read_text(), [process], [log])
 
 
 def errors(log: str) -> list[str]:
@@ -104,20 +93,6 @@ class Pair:
 
 
 @pytest.mark.slow
-def test_a_worker_that_waits_for_another_to_start_can_be_stopped(records, tmp_path):
-    environment, log = commands.environments(2)[1], tmp_path / "log"
-    (tmp_path / "w").mkdir()
-    process = commands.start(commands.arguments(records, tmp_path / "w"), log, **environment)
-    try:
-        wait_for_line("worker 1 of 2: waiting for the others at 127.0.0.1:", log, process)
-        process.terminate()
-        assert process.wait(timeout=30) == 130
-    finally:
-        process.kill()
-    assert log.read_text().splitlines()[-1] == "elmo-tf: interrupted"
-
-
-@pytest.mark.slow
 def test_a_killed_worker_ends_both_and_they_resume_and_stop_with_the_losses_of_one_process(records, tmp_path):
     with Pair(records, tmp_path) as pair:
         pair.wait_for_steps(8)
@@ -171,13 +146,12 @@ def test_two_workers_evaluate_a_part_save_by_the_clock_and_compute_diagnostics(r
 GATHER = """
 import os
 import numpy as np
-from elmo_tf.training import workers
-from elmo_tf.training import devices
-strategy = workers.from_environment()
+from elmo_tf.training import cluster, devices, workers
+strategy = cluster.from_environment()
 here = workers.Workers(strategy)
 assert here.gathered([here.index, 0.0]).tolist() == [[index, 0.0] for index in range(here.count)]
 rows = np.arange(2.0 * here.count)
-mine = devices.distribute(strategy, rows[list(devices.local_rows(strategy, 2))], 2, 2 * here.index)
+mine = devices.distribute(strategy, devices.rows_of(rows[list(devices.local_rows(strategy, 2))]), 2, 2 * here.index)
 assert np.array_equal(strategy.run(devices.gathered, args=(mine,)), rows)
 here.wait()
 os._exit(0)
@@ -213,18 +187,28 @@ def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(record
     assert "training continues" in pair.logs[0]
 
 
+def test_one_process_answers_what_several_do():
+    """A run asks the same of both, whatever else `Workers` has."""
+    asked = {name for name in vars(workers.Workers) if not name.startswith("_")}
+    assert asked == {name for name in vars(workers.Alone) if not name.startswith("_")} - {"is_chief", "count"}
+    alone = workers.Alone()
+    assert (alone.any(True), alone.any_every(7, 3, True), alone.chief(5)) == (True, True, 5)
+    np.testing.assert_array_equal(alone.gathered([1, 2]), [[1.0, 2.0]])
+    workers.check_same(alone, config=MICRO_CONFIG, heldout=None)
+
+
 @pytest.mark.parametrize("changed", ["config", "steps", "heldout"])
-def test_workers_that_are_given_other_settings_steps_or_texts_are_refused(changed, records):
-    same = {"config": MICRO_CONFIG, "steps": 8, "heldout": records}
+def test_workers_that_are_given_other_settings_steps_or_texts_are_refused(changed):
+    same = {"config": MICRO_CONFIG, "steps": 8, "heldout": "text"}
     other = {"config": config_lib.override(MICRO_CONFIG, ["train.learning_rate=0.3"]), "steps": 9, "heldout": None}
     mine = []
     first = types.SimpleNamespace(gathered=lambda numbers: mine.append(numbers) or np.array([numbers], np.float64))
     second = types.SimpleNamespace(gathered=lambda numbers: np.array([*mine, numbers], np.float64))
-    several.check_same(first, **same)
-    several.check_same(second, **same)
+    workers.check_same(first, **same)
+    workers.check_same(second, **same)
     message = rf"^{changed}: workers 0 and 1 have different values; all need the same$"
     with pytest.raises(InputError, match=message):
-        several.check_same(second, **same | {changed: other[changed]})
+        workers.check_same(second, **same | {changed: other[changed]})
 
 
 def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
@@ -239,32 +223,10 @@ def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
         first_of_two().wait_for_file(tmp_path / "absent")
 
 
-JOIN = """
-import logging
-logging.basicConfig(level=logging.INFO)
-from elmo_tf.training import workers
-workers._JOIN_SECONDS = 2
-workers.from_environment()
-"""
-
-
-@pytest.mark.slow
-def test_a_worker_does_not_wait_for_ever_for_one_that_ends_before_it_has_joined(tmp_path):
-    environment, log = commands.environments(2)[0], tmp_path / "log"
-    _, other = json.loads(environment["TF_CONFIG"])["cluster"]["worker"]
-    # The second is there when the two meet, but never joins.
-    with workers._listening(int(other.rpartition(":")[2])), log.open("w") as file:
-        environment |= {"PYTHONPATH": str(commands.ROOT)}
-        process = subprocess.Popen([sys.executable, "-c", JOIN], env=os.environ | environment, stderr=file)
-        wait_for_line("joining the others", log, process)
-    assert process.wait(timeout=ENDS_SECONDS) == 1
-    assert "worker 0 of 2: joining the others; if that takes more than 2 s, this process ends" in log.read_text()
-
-
 def first_of_two() -> workers.Workers:
     """Returns the first of two workers, as it sees them; there is no second one."""
-    cluster = workers._Cluster(0, ["a:1", "b:1"])
-    return workers.Workers(types.SimpleNamespace(cluster_resolver=cluster, num_replicas_in_sync=1))
+    resolver = cluster._Cluster(0, ["a:1", "b:1"])
+    return workers.Workers(types.SimpleNamespace(cluster_resolver=resolver, num_replicas_in_sync=1))
 
 
 GONE = r"^worker 0 of 2: another worker has ended \({}\), and its log says why; start all of them again"
@@ -282,92 +244,16 @@ GONE = r"^worker 0 of 2: another worker has ended \({}\), and its log says why; 
         ),
         (
             *(tf.errors.InternalError, "Collective ops is aborted by: joining a group with size4, but that has size 2"),
-            *(InputError, "^strategy: all workers need as many devices, and worker 0 of 2 has 1, another not$"),
+            *(
+                InputError,
+                "^strategy: all workers need the same number of devices; worker 0 of 2 has 1, and another differs$",
+            ),
         ),
     ],
 )
 def test_errors_of_other_workers_are_told_from_those_of_this_one(error, said, raised, message):
     with pytest.raises(raised, match=message), first_of_two().watched():
         raise error(None, None, said)
-
-
-TASKS = {"worker": ["a:1", "b:1"], "evaluator": ["c:1"], "ps": ["d:1"]}
-
-
-@pytest.mark.parametrize("task", [{"type": "worker", "index": 2}, {"type": "evaluator"}, {"type": "ps"}, {}, "{"])
-def test_a_value_that_is_not_a_cluster_with_a_worker_is_refused(monkeypatch, task):
-    value = task if task == "{" else json.dumps({"cluster": TASKS, "task": {"index": 0} | task})
-    monkeypatch.setenv("TF_CONFIG", value)
-    with pytest.raises(InputError, match=r"^TF_CONFIG: not a cluster"):
-        workers.from_environment()
-    monkeypatch.delenv("TF_CONFIG")
-    assert workers.from_environment() is None
-
-
-def test_a_cluster_is_not_joined_once_tensorflow_has_computed_something(monkeypatch):
-    tf.constant(1.0)
-    only = {"cluster": {"worker": ["localhost:1"]}, "task": {"type": "worker", "index": 0}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(only))
-    expected = "^TF_CONFIG: join the cluster before TensorFlow computes anything "
-    with pytest.raises(InputError, match=expected):
-        workers.from_environment()
-
-
-@pytest.mark.parametrize(
-    ("cluster", "task", "index_and_count"),
-    [
-        ({"worker": ["a:1", "b:1"]}, ("worker", 1), (1, 2)),
-        ({"chief": ["c:1"], "worker": ["a:1", "b:1"]}, ("chief", 0), (0, 3)),
-        ({"chief": ["c:1"], "worker": ["a:1", "b:1"]}, ("worker", 1), (2, 3)),
-    ],
-)
-def test_a_chief_is_the_first_and_workers_come_after_it(cluster, task, index_and_count):
-    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
-        tf.train.ClusterSpec(cluster), task_type=task[0], task_id=task[1]
-    )
-    index, addresses = workers._index_and_addresses(resolver)
-    assert (index, len(addresses), addresses[index]) == (*index_and_count, cluster[task[0]][task[1]])
-
-
-def test_workers_that_do_not_start_or_cannot_listen_are_named(monkeypatch, caplog):
-    environment = commands.environments(2)[0]["TF_CONFIG"]
-    first, second = json.loads(environment)["cluster"]["worker"]
-    monkeypatch.setenv("TF_CONFIG", environment)
-    monkeypatch.setattr(workers, "_MEET_SECONDS", 0)
-    with pytest.raises(ConnectionError, match=f"^worker 0 of 2: no worker at {second} for 0 s; start all of them$"):
-        workers.from_environment()
-    taken = socket.create_server(("127.0.0.1", int(first.rpartition(":")[2])))
-    reason = r"\(Address already in use\)$"
-    with taken, pytest.raises(ConnectionError, match=f"^worker 0 of 2: cannot listen at {first} {reason}"):
-        workers.from_environment()
-
-
-def test_workers_meet_only_once_all_are_there():
-    """The first two workers see each other, but wait for the third, which comes late."""
-    sockets = [workers._listening(0) for _ in range(3)]
-    addresses = [f"127.0.0.1:{listening.getsockname()[1]}" for listening in sockets]
-    for listening in sockets:
-        listening.close()
-    threads = [
-        threading.Thread(target=workers._wait_for_workers, args=("me", own, addresses), daemon=True)
-        for own in addresses
-    ]
-    servers = []
-    for thread in threads[:2]:
-        thread.start()
-    threads[0].join(1.5)
-    assert [thread.is_alive() for thread in threads[:2]] == [True, True]
-    threads[2].start()
-    # TensorFlow's servers listen where a worker has finished.
-    deadline = time.monotonic() + 30
-    while any(thread.is_alive() for thread in threads):
-        assert time.monotonic() < deadline
-        for thread, address in zip(threads, addresses, strict=True):
-            if not thread.is_alive() and address not in dict(servers):
-                servers.append((address, workers._listening(int(address.rpartition(":")[2]))))
-        time.sleep(0.02)
-    for _, server in servers:
-        server.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -385,13 +271,3 @@ def test_a_strategy_that_has_a_chief_is_refused():
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(tf.train.ClusterSpec({"chief": ["c:1"]}))
     with pytest.raises(InputError, match=r"^strategy: its cluster has a chief"):
         workers.Workers(types.SimpleNamespace(cluster_resolver=resolver))
-
-
-def test_the_papers_recipe_changes_that_of_an_existing_workdir_as_set_does(workdir, monkeypatch):
-    seen = []
-    monkeypatch.setattr(workers, "from_environment", lambda: None)
-    monkeypatch.setattr(loop, "train", lambda config, *_, **__: seen.append(config))
-    command = ["train", "--data", "records", "--workdir", str(workdir.path), "--paper-recipe"]
-    assert cli.main([*command, "--set", "train.learning_rate=0.1"]) == 0
-    recipe = config_lib.override(config_lib.with_paper_recipe(workdir.config), ["train.learning_rate=0.1"]).train
-    assert [config.train for config in seen] == [recipe]

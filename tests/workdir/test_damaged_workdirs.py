@@ -67,7 +67,7 @@ def test_a_wrong_value_in_config_json_is_refused_by_name(copy, key, value, messa
 def test_a_config_json_that_is_not_one_or_has_an_unknown_tokenizer_is_refused(copy):
     set_in_config(copy, "tokenizer", "words")
     expected = "one of whitespace, penn, unicode, characters"
-    with pytest.raises(InputError, match=f"^{copy.path}/config.json: tokenizer: expected {expected}, found 'words'$"):
+    with pytest.raises(InputError, match=f'^{copy.path}/config.json: tokenizer: expected {expected}, found "words"$'):
         elmo_tf.load(copy.path)
     for content, message in (
         ('{"model": ', "not JSON: "),
@@ -106,7 +106,7 @@ PROGRESS = b'{"step": 3, "data_id": null, "position": null, '
     [
         ("progress.json", b"{}", "no key step"),
         ("progress.json", PROGRESS + b'"position": []}', "expected position to be .*, found a list of 0"),
-        ("progress.json", PROGRESS + b'"begun_epochs": NaN}', "expected begun_epochs to be float >= 0.0, found NaN"),
+        ("progress.json", PROGRESS + b'"epoch_offset": NaN}', "expected epoch_offset to be float >= 0.0, found NaN"),
         ("manifest.json", b"{}", "manifest.json lacks (progress.json|variables.index)"),
         ("manifest.json", b'{"progress.json": {"crc32c": 12}}', "expected .*crc32c to be str, found"),
     ],
@@ -118,6 +118,17 @@ def test_json_of_wrong_keys_types_or_ranges_in_a_checkpoint_is_refused_by_name(c
         (checkpoints.latest(copy) / name).write_bytes(content)
     with pytest.raises(DamagedError, match=rf"/step-00000003: the checkpoint is damaged: .*{problem}"):
         checkpoints.restore(copy)[0]
+
+
+def test_a_checkpoint_with_the_keys_of_earlier_versions_is_read_and_written_with_the_new_ones(copy):
+    path = checkpoints.latest(copy)
+    values = json.loads((path / "progress.json").read_text())
+    rewrite(path, "progress.json", json.dumps(values | {"begun_step": 2, "begun_epochs": 0.5}).encode())
+    bilm, progress = checkpoints.restore(copy)
+    assert (progress.step, progress.offset_step, progress.epoch_offset) == (3, 2, 0.5)
+    checkpoints.save(copy, bilm, None, progress)
+    written = json.loads((path / "progress.json").read_text())
+    assert written == values | {"offset_step": 2, "epoch_offset": 0.5}
 
 
 def test_a_position_past_the_end_of_its_sentence_is_refused(copy, records):

@@ -15,6 +15,7 @@ from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.checkpointing import Checkpointing
 from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import Trainer
+from elmo_tf.training.workers import Alone
 from elmo_tf.workdir import checkpoint_files, checkpoints
 from tests.beam.common import small_disk
 from tests.helpers import MICRO_CONFIG
@@ -35,7 +36,7 @@ def test_too_little_disk_space_is_a_warning(records, workdir, monkeypatch, caplo
     """Three checkpoints are kept, and a fourth exists while it is written."""
     monkeypatch.setattr(checkpoints, "steps", lambda _: list(range(there)))
     trainer = Trainer(tf.distribute.MirroredStrategy(["CPU:0"]), workdir.config.train, workdir.new_bilm)
-    checkpointing = Checkpointing(workdir, TrainState(trainer, records))
+    checkpointing = Checkpointing(workdir, TrainState(trainer, records), Alone())
     for free in (more * checkpointing.num_bytes, more * checkpointing.num_bytes - 1):
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: types.SimpleNamespace(free=free))
         assert not caplog.messages

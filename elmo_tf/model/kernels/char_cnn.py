@@ -3,7 +3,7 @@
 What it gains: each distinct token is encoded once (in text, about half of the tokens are repeats); tokens are grouped
 by length, and windows after the end of a group's longest token, which are all equal, are left out; a single product
 computes all convolutions, on a CPU about twice as fast as conv1d; the gradient of the maximum takes half as many passes
-over the largest array as TensorFlow's.
+over the largest array as TensorFlow's. Its gradients do not depend on timing (`three_uses`).
 """
 
 import itertools
@@ -43,23 +43,23 @@ def token_vectors(char_cnn: CharCNN, char_ids: tf.Tensor, words: tf.Tensor | Non
     counts = [tf.reduce_sum(tf.cast(lengths <= longest, tf.int32)) for longest in _LONGEST]
     distinct = tf.gather(distinct, order)
     bounds = [0, *counts, tf.size(order)]
-    maxima = [_maxima(char_cnn, distinct[start:end], dtype) for start, end in itertools.pairwise(bounds)]
+    groups = [distinct[start:end] for start, end in itertools.pairwise(bounds)]
+    weights = zip(three_uses(char_cnn.embedding), three_uses(_kernel(char_cnn)), strict=True)
+    maxima = [_maxima(char_cnn, ids, *used, dtype) for ids, used in zip(groups, weights, strict=True)]
     vectors = tf.gather(_transform(char_cnn, tf.concat(maxima, 0), dtype), tf.math.invert_permutation(order))
     return tf.reshape(tf.gather(vectors, indices), tf.concat([shape, [char_cnn.output_dim]], 0))
 
 
-def _maxima(char_cnn: CharCNN, char_ids: tf.Tensor, dtype: str) -> tf.Tensor:
-    """Returns the activated maxima over positions, `(n, num_filters)`, of ids `(n, max_chars)`."""
-    windows = _windows(char_cnn, char_ids)
-    products = matmul(tf.reshape(windows, (-1, windows.shape[-1])), _kernel(char_cnn), dtype)
+def _maxima(char_cnn: CharCNN, char_ids: tf.Tensor, embedding: tf.Tensor, kernel: tf.Tensor, dtype: str) -> tf.Tensor:
+    """Returns the maxima over positions, `(n, num_filters)`, of ids `(n, max_chars)`."""
+    windows = _windows(char_cnn, char_ids, embedding)
+    products = matmul(tf.reshape(windows, (-1, windows.shape[-1])), kernel, dtype)
     num_filters = products.shape[-1]
     maxima = maximum_over_windows(tf.reshape(products, (-1, tf.shape(windows)[1], num_filters)))
-    maxima = tf.ensure_shape(maxima, (None, num_filters))
-    activation = tf.nn.relu if char_cnn.config.activation == "relu" else tf.tanh
-    return activation(maxima + tf.concat([bias.value for bias in char_cnn.biases], 0))
+    return tf.ensure_shape(maxima, (None, num_filters))
 
 
-def _windows(char_cnn: CharCNN, char_ids: tf.Tensor) -> tf.Tensor:
+def _windows(char_cnn: CharCNN, char_ids: tf.Tensor, embedding: tf.Tensor) -> tf.Tensor:
     """Returns the characters from each position on, `(n, windows, widest * embedding_dim + convolutions)`.
 
     After the longest token, a single window of pads is enough: more equal windows change no maximum. The last columns
@@ -71,7 +71,7 @@ def _windows(char_cnn: CharCNN, char_ids: tf.Tensor) -> tf.Tensor:
     padded = tf.pad(char_ids[:, : longest + max(widths)], ((0, 0), (0, max(widths))))
     ids = tf.stack([padded[:, offset : offset + num_windows] for offset in range(max(widths))], -1)
     # The row of id 0 is zero. tf.pad makes the table's gradient dense, so that replicas' gradients have one shape.
-    characters = tf.gather(tf.pad(char_cnn.embedding, ((1, 0), (0, 0))), ids)
+    characters = tf.gather(tf.pad(embedding, ((1, 0), (0, 0))), ids)
     shape = (tf.shape(char_ids)[0], num_windows)
     characters = tf.reshape(characters, (*shape, max(widths) * char_cnn.config.embedding_dim))
     is_past_end = tf.range(num_windows)[:, None] > [max_chars - width for width in widths]
@@ -93,21 +93,46 @@ def _kernel(char_cnn: CharCNN) -> tf.Tensor:
 
 
 def _transform(char_cnn: CharCNN, maxima: tf.Tensor, dtype: str) -> tf.Tensor:
-    """Returns the vectors `(n, output_dim)` of `(n, num_filters)` maxima: highway layers, projection."""
+    """Returns the vectors `(n, output_dim)` of `(n, num_filters)` maxima: activation, highway layers, projection."""
+    activation = tf.nn.relu if char_cnn.config.activation == "relu" else tf.tanh
+    values = activation(maxima + tf.concat([bias.value for bias in char_cnn.biases], 0))
     for highway in char_cnn.highways:
-        maxima = _highway(highway, maxima, dtype)
+        values = _highway(highway, values, dtype)
     if char_cnn.projection is None:
-        return maxima
-    return matmul(maxima, char_cnn.projection.kernel, dtype) + char_cnn.projection.bias
+        return values
+    return matmul(values, char_cnn.projection.kernel, dtype) + char_cnn.projection.bias
 
 
 def _highway(layer: Highway, x: tf.Tensor, dtype: str) -> tf.Tensor:
-    gate = tf.sigmoid(matmul(x, layer.gate_kernel, dtype) + layer.gate_bias)
-    transformed = tf.nn.relu(matmul(x, layer.transform_kernel, dtype) + layer.transform_bias)
-    return gate * transformed + (1.0 - gate) * x
+    for_gate, for_transform, carried = three_uses(x)
+    gate = tf.sigmoid(matmul(for_gate, layer.gate_kernel, dtype) + layer.gate_bias)
+    transformed = tf.nn.relu(matmul(for_transform, layer.transform_kernel, dtype) + layer.transform_bias)
+    return gate * transformed + (1.0 - gate) * carried
+
+
+def three_uses(values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns `values` three times, one for each use, with a gradient that has the same bits in every run.
+
+    TensorFlow itself adds three or more gradients of a tensor in one operation, `AddN`, into the first of their buffers
+    that nothing else needs any more. Which one that is depends on timing, and with it the order and the last bit of the
+    sum. `tf.identity` between the uses does not help: TensorFlow's optimizer makes one sum of them again.
+    """
+    values = tf.convert_to_tensor(values)
+    first, second, third = (tf.ensure_shape(copy, values.shape) for copy in _three_uses(values))
+    return first, second, third
 
 
 # A graph of its own: TensorFlow keeps the graph of a custom gradient for good, so it must not hold a network's weights.
+@tf.function(input_signature=[tf.TensorSpec(None, tf.float32)], autograph=False)
+@tf.custom_gradient
+def _three_uses(values: tf.Tensor) -> Any:
+    def gradient(*upstream):
+        return tf.reduce_sum(tf.stack(upstream), 0)
+
+    return (values, values, values), gradient
+
+
+# A graph of its own, too.
 @tf.function(input_signature=[tf.TensorSpec((None, None, None), tf.float32)], autograph=False)
 @tf.custom_gradient
 def maximum_over_windows(products: tf.Tensor) -> Any:

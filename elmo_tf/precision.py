@@ -1,0 +1,79 @@
+"""The precision of matrix products: what the hardware can multiply, and what a training uses."""
+
+import dataclasses
+import logging
+import os
+import pathlib
+import re
+from typing import Any
+
+import tensorflow as tf
+
+from elmo_tf.config import Config
+from elmo_tf.errors import InputError
+
+AUTO = "auto"  # the precision that `resolved` replaces
+_AMPERE = (8, 0)  # compute capability of the first GPUs with products of bfloat16 and TF32
+_CPU = pathlib.Path("/proc/cpuinfo")
+_BFLOAT16 = r"\b(avx512_bf16|amx_bf16|bf16)\b"  # a flag of x86 and ARM CPUs that multiply bfloat16 matrices
+# Variables that limit the instructions which oneDNN uses, and their values without bfloat16 products.
+_MAX_ISA = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
+_ISA_WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
+
+_log = logging.getLogger("elmo_tf")
+
+
+def cpu_has_bfloat16() -> bool:
+    """Whether the CPU has instructions for bfloat16 products, and the environment does not forbid oneDNN to use them.
+
+    False where Linux does not describe the CPU.
+    """
+    if any(os.environ.get(name, "").upper() in _ISA_WITHOUT_BFLOAT16 for name in _MAX_ISA):
+        return False
+    try:
+        return re.search(_BFLOAT16, _CPU.read_text()) is not None
+    except OSError:
+        return False
+
+
+def check_bfloat16() -> None:
+    """Raises `InputError` if there is no GPU and the CPU has no instructions for bfloat16 products."""
+    if not tf.config.get_visible_devices("GPU") and not cpu_has_bfloat16():
+        raise InputError("precision", "float32, because this CPU cannot multiply bfloat16 matrices", "bfloat16")
+
+
+def float32_products() -> str:
+    """Returns the actual precision of float32 matrix products on the visible devices, which is TF32 on some GPUs."""
+    is_tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
+    return "TF32" if is_tf32 and any(capability >= _AMPERE for capability in _capabilities()) else "float32"
+
+
+def resolved(config: Config, stored: Config | None = None) -> Config:
+    """Replaces the precision "auto" by float32 or bfloat16, and logs the reason.
+
+    That is bfloat16 if all GPUs have bfloat16 products or, without a GPU, if the CPU has them. A run that resumes uses
+    the precision in its `stored` configuration.
+    """
+    if config.train.precision != AUTO:
+        return config
+    if stored is not None and stored.train.precision != AUTO:
+        return _with_train_precision(config, stored.train.precision)
+    if capabilities := _capabilities():
+        has_bfloat16 = min(capabilities) >= _AMPERE
+        reason = "all GPUs have" if has_bfloat16 else "not all GPUs have"
+    else:
+        has_bfloat16 = cpu_has_bfloat16()
+        reason = "the CPU has" if has_bfloat16 else "the CPU has no"
+    precision = "bfloat16" if has_bfloat16 else "float32"
+    _log.info("train.precision=auto: %s; %s bfloat16 products", precision, reason)
+    return _with_train_precision(config, precision)
+
+
+def _capabilities() -> list[tuple[int, int]]:
+    """Returns the compute capability of each visible GPU, (0, 0) if it has none."""
+    gpus = map(tf.config.experimental.get_device_details, tf.config.get_visible_devices("GPU"))
+    return [gpu.get("compute_capability", (0, 0)) for gpu in gpus]
+
+
+def _with_train_precision(config: Config, precision: Any) -> Config:
+    return dataclasses.replace(config, train=dataclasses.replace(config.train, precision=precision))
