@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--calls", type=int, default=300, help="of each way (300)")
     arguments = parser.parse_args(argv)
     numpy, tensorflow = (elmo_tf.load(arguments.model, engine=engine) for engine in ("numpy", "tensorflow"))
-    layer = elmo_tf.ELMo(arguments.model, tokenizer="whitespace")
+    layer = elmo_tf.ELMo(arguments.model)
     with tempfile.TemporaryDirectory() as folder:
         bilm = sources.network(arguments.model, trainable=True)
         path = writing.export(bilm, Config(model=bilm.config), pathlib.Path(folder, "model"))

@@ -1,7 +1,7 @@
 """ELMo as a layer of a user's own Keras model."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -14,15 +14,24 @@ from elmo_tf.errors import InputError
 from elmo_tf.model.cached_layers import CachedLayers
 from elmo_tf.model.fast import BiLM
 from elmo_tf.model.scalar_mix import Mix, ScalarMix, checked_gamma, parse_mix
-from elmo_tf.model.token_inputs import TokenMask, check_tokens, distinct_sentences, expected_tokens, lengths, to_tensor
+from elmo_tf.model.token_inputs import (
+    TokenMask,
+    are_sentences,
+    check_inputs,
+    distinct_sentences,
+    expected_inputs,
+    lengths,
+    to_tensor,
+)
 from elmo_tf.model.variables import Tracked, outside_scopes
 from elmo_tf.savedmodel import graph_checks
 from elmo_tf.text import in_graph, tokenizers
+from elmo_tf.text.tokenizers import Text, split_texts
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class ELMo(Tracked, keras.layers.Layer):
-    """Contextual vectors of tokens: a biLM, and learned mixes of its layers.
+    """Contextual vectors of the tokens of sentences: a biLM, and learned mixes of its layers.
 
     Without dropout, a sentence's vectors depend on that sentence alone. A `.keras` file contains the whole biLM: it
     loads without `source`, in a program that has imported `elmo_tf.ELMo`.
@@ -41,18 +50,17 @@ class ELMo(Tracked, keras.layers.Layer):
         boundaries: whether to return `<S>` and `</S>`, which are always fed, as well: two more positions.
         trainable_bilm: whether to train the biLM as well, or a copy of it if `source` is a network. If not, it stays
             frozen whatever `trainable` is.
-        tokenizer: None: the layer takes tokens. Otherwise it takes sentences, and splits them like the signature
-            `default` of an export with this tokenizer: `"whitespace"`, on runs of ASCII white space; `"penn"`, by the
-            Penn Treebank's rules; `"unicode"`, into words, numbers and punctuation marks, which needs tensorflow-text
-            (`elmo-tf[text]`); or `"characters"`.
+        tokenizer: splits sentences instead of the source's own tokenizer: `"whitespace"`, `"penn"`, `"unicode"`, which
+            needs tensorflow-text (`elmo-tf[text]`), or `"characters"`. A network in memory and a `ModelConfig` have no
+            tokenizer of their own: without this argument, such a layer takes only tokens.
         gamma: a fixed scale of each mix; None: learned, from 1. Without it, training on the top layer alone failed in
             the paper's supplement A.2.
 
     Call arguments:
-        inputs: string `(batch, time)`, tokens padded on the right with `""` (within a sentence, `""` is a token
-            without bytes); or integers `(batch, time, max_chars_per_token)`, character ids padded on the right with 0.
-            Or a RaggedTensor of either kind, a list of lists of strings, or a NumPy array of strings.
-            With a tokenizer: string `(batch,)`, sentences, or a list or an array of them; or character ids.
+        inputs: string `(batch,)`, sentences, which the layer splits into tokens. Or string `(batch, time)`, tokens
+            padded on the right with `""` (within a sentence, `""` is a token without bytes), which are never split
+            again. Or integers `(batch, time, max_chars_per_token)`, character ids padded on the right with 0. Sentences
+            and tokens may also be lists or NumPy arrays; tokens and ids, a RaggedTensor.
         training: whether to apply dropout.
 
     Returns:
@@ -61,9 +69,13 @@ class ELMo(Tracked, keras.layers.Layer):
 
     Examples:
 
+    >>> sentences = keras.Input((), dtype="string")
+    >>> pooled = elmo_tf.SequencePooling(["mean"])(elmo_tf.ELMo("english", dropout_rate=0.2)(sentences))
+    >>> classifier = keras.Model(sentences, keras.layers.Dense(2, activation="softmax")(pooled))
+    >>> classifier(tf.constant(["I don't like it.", "Lovely!"])).shape
+    TensorShape([2, 2])
     >>> tokens = keras.Input((None,), dtype="string")
-    >>> vectors = elmo_tf.ELMo("english", dropout_rate=0.2)(tokens)
-    >>> tagger = keras.Model(tokens, keras.layers.Dense(5, activation="softmax")(vectors))
+    >>> tagger = keras.Model(tokens, keras.layers.Dense(5, activation="softmax")(elmo_tf.ELMo("english")(tokens)))
     >>> tagger(tf.constant([["A", "bank"], ["money", ""]])).shape
     TensorShape([2, 2, 5])
 
@@ -96,8 +108,6 @@ class ELMo(Tracked, keras.layers.Layer):
             tokenizers.check(tokenizer)
         if not 0 <= dropout_rate < 1:
             raise InputError("dropout_rate", "a number from 0 to 1, 1 excluded", dropout_rate)
-        if tokenizer == "unicode":
-            extras.check_installed("tensorflow_text")
         self.supports_masking = True
         self.supports_jit = False  # XLA has no strings
         self.num_mixes = num_mixes
@@ -107,10 +117,13 @@ class ELMo(Tracked, keras.layers.Layer):
         self.dropout_rate = dropout_rate
         self.boundaries = boundaries
         self.trainable_bilm = trainable_bilm
-        self.tokenizer = tokenizer
+        self.tokenizer, opened = tokenizer, source
+        if not isinstance(source, config_lib.ModelConfig | BiLM):
+            opened = sources.find(source)
+            self.tokenizer = tokenizer or opened.tokenizer
 
         def build_parts():
-            bilm = sources.network(source, trainable_bilm)
+            bilm = sources.network(opened, trainable_bilm)
             num_layers = bilm.config.lstm.num_layers + 1
             parameters = None if self.mix == "learned" else parse_mix(self.mix, num_layers)
             mixes = [
@@ -124,7 +137,7 @@ class ELMo(Tracked, keras.layers.Layer):
         self.cached_layers: CachedLayers | None = None
         # Only the function's method: TensorFlow would save a function that is an attribute with the layer.
         self._compiled = tf.function(self._computed, autograph=False).get_concrete_function
-        self.token_mask = TokenMask(boundaries, tokenizer)
+        self.token_mask = TokenMask(boundaries, self.tokenizer)
         # Again: the sublayers did not exist when Keras set it.
         ELMo.trainable.fset(self, self._trainable)  # type: ignore[attr-defined]
         self.built = True
@@ -143,18 +156,19 @@ class ELMo(Tracked, keras.layers.Layer):
 
     def __call__(self, inputs, *args, **kwargs):
         # Keras accepts neither ragged tensors nor lists nor arrays of strings.
-        return super().__call__(to_tensor(inputs, self._max_chars, self.tokenizer), *args, **kwargs)
+        return super().__call__(to_tensor(inputs, self._max_chars), *args, **kwargs)
 
     def call(self, inputs, training=False):
         if inputs.dtype.is_floating and not tf.executing_eagerly():
             return self._placeholder_output(inputs)
+        inputs = self._tokens_or_ids(inputs)
         layers = self._layers_of(inputs) if self.trainable_bilm else tf.stop_gradient(self._frozen_layers_of(inputs))
         return self._single_or_list(
             [self.dropout(tf.cast(mix(layers), self.compute_dtype), training=training) for mix in self.mixes]
         )
 
     def remember(
-        self, sentences: Iterable[Sequence[str | bytes]] | CachedLayers, folder: str | os.PathLike | None = None
+        self, sentences: Iterable[Text] | CachedLayers, folder: str | os.PathLike | None = None
     ) -> None:
         """Computes the frozen biLM's layers of sentences once, and keeps them; the mixes stay trainable.
 
@@ -162,17 +176,18 @@ class ELMo(Tracked, keras.layers.Layer):
         were traced before, such as that of an earlier `fit`, do not use them.
 
         Args:
-            sentences: the tokens of each; or the `cached_layers` of another layer with the same biLM.
+            sentences: each a string, or a list of its tokens; or the `cached_layers` of another layer with the same
+                biLM.
             folder: for a temporary file, if the layers are more than 2 GB; None: the system's.
         """
-        if self.trainable_bilm or self.boundaries or self.tokenizer is not None:
-            names = ("trainable_bilm", "boundaries", "tokenizer")
-            settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-            kind = "a layer with a frozen biLM, without boundaries and tokenizer"
+        if self.trainable_bilm or self.boundaries:
+            settings = f"trainable_bilm={self.trainable_bilm}, boundaries={self.boundaries}"
+            kind = "a layer with a frozen biLM, without boundaries"
             raise InputError("sentences", f"only {kind}, can remember them; this one has {settings}")
         shape = (self.bilm.config.lstm.num_layers + 1, 2 * self.bilm.config.lstm.projection_dim)
         if not isinstance(sentences, CachedLayers):
-            sentences = CachedLayers(sentences, self._layers_of, *shape, folder)
+            tokens = sentences if self.tokenizer is None else split_texts(sentences, self.tokenizer, "sentences")
+            sentences = CachedLayers(tokens, self._layers_of, *shape, folder)
         self.cached_layers = sentences
 
     def forget(self) -> None:
@@ -194,11 +209,9 @@ class ELMo(Tracked, keras.layers.Layer):
         Args:
             inputs: as for a call.
         """
-        inputs = to_tensor(inputs, self._max_chars, self.tokenizer)
-        self._check(inputs)
+        inputs = self._tokens_or_ids(to_tensor(inputs, self._max_chars))
         if inputs.dtype == tf.string:
-            tokens = (inputs, lengths(inputs)) if self.tokenizer is None else in_graph.split(inputs, self.tokenizer)
-            return in_graph.encode_tokens(*tokens, self._max_chars)
+            return in_graph.encode_tokens(inputs, lengths(inputs), self._max_chars)
         checked = graph_checks.checked_char_ids(tf.cast(inputs, tf.int32), self._max_chars)
         return tf.ensure_shape(checked, (None, None, self._max_chars))
 
@@ -229,10 +242,14 @@ class ELMo(Tracked, keras.layers.Layer):
     def _max_chars(self) -> int:
         return self.bilm.config.char_cnn.max_chars_per_token
 
+    def _tokens_or_ids(self, inputs: tf.Tensor) -> tf.Tensor:
+        """Returns the tokens of sentences, string `(batch, time)`; tokens and character ids as they are."""
+        self._check(inputs)
+        return in_graph.split(inputs, self.tokenizer)[0] if are_sentences(inputs) else inputs
+
     def _layers_of(self, inputs):
         if not tf.executing_eagerly() or tf.distribute.has_strategy():
             return self._computed(inputs)
-        self._check(inputs)
         extras.check_not_forked()
         # Eagerly, it would take many times as long.
         return self._compiled(tf.TensorSpec([None] * inputs.shape.rank, inputs.dtype))(inputs)
@@ -241,9 +258,8 @@ class ELMo(Tracked, keras.layers.Layer):
         return self.bilm(self.char_ids(inputs), boundaries=self.boundaries)[0]
 
     def _frozen_layers_of(self, inputs):
-        if inputs.dtype != tf.string or self.tokenizer is not None:
+        if inputs.dtype != tf.string:
             return self._layers_of(inputs)
-        self._check(inputs)
         if self.cached_layers is not None:
             return self.cached_layers(inputs)
         # Repeated sentences of a batch, such as the paragraph of several questions, are computed once.
@@ -251,7 +267,9 @@ class ELMo(Tracked, keras.layers.Layer):
         return tf.gather(self._layers_of(sentences), numbers)
 
     def _check(self, inputs: tf.Tensor | keras.KerasTensor) -> None:
-        check_tokens(inputs, self._max_chars, self.tokenizer)
+        check_inputs(inputs, self._max_chars, self.tokenizer)
+        if self.tokenizer == "unicode" and are_sentences(inputs):
+            extras.check_installed("tensorflow_text")
 
     def _placeholder_output(self, inputs: tf.Tensor) -> tf.Tensor | list[tf.Tensor]:
         """Returns vectors of the right shape for float inputs, in a graph that raises when it runs.
@@ -259,7 +277,7 @@ class ELMo(Tracked, keras.layers.Layer):
         Keras builds a loaded model from the shapes of its inputs, and assumes float32. If this raised while tracing,
         Keras would not restore the weights of the model's other layers.
         """
-        message = f"inputs: expected {expected_tokens(self._max_chars, self.tokenizer)}, found {inputs.dtype.name}"
+        message = f"inputs: expected {expected_inputs(self._max_chars, self.tokenizer)}, found {inputs.dtype.name}"
         mask, dim = self.token_mask(inputs), 2 * self.bilm.config.lstm.projection_dim
         with tf.control_dependencies([tf.debugging.Assert(False, [message])]):
             vectors = tf.zeros(tf.concat([tf.shape(mask), [dim]], 0), self.compute_dtype)

@@ -293,12 +293,12 @@ def frozen(bilm: "BiLM") -> "BiLM":
     return bilm
 
 
-def network(source: "Path | config_lib.ModelConfig | BiLM", trainable: bool = False) -> "BiLM":
+def network(source: "Path | Source | config_lib.ModelConfig | BiLM", trainable: bool = False) -> "BiLM":
     """Returns the network of `source`, without a softmax.
 
     Args:
-        source: as for `find`; or sizes, for random weights; or a network, which is copied unless it and the result are
-            frozen.
+        source: as for `find`, or what it returned; or sizes, for random weights; or a network, which is copied unless
+            it and the result are frozen.
         trainable: whether it will be trained; otherwise it is frozen.
 
     Raises:
@@ -310,7 +310,7 @@ def network(source: "Path | config_lib.ModelConfig | BiLM", trainable: bool = Fa
     if isinstance(source, config_lib.ModelConfig):
         bilm = BiLM(source)
     elif not isinstance(source, BiLM):
-        described = find(source)
+        described = source if isinstance(source, Source) else find(source)
         return described.trainable_network() if trainable else described.network()
     elif not (trainable or source.trainable_variables):
         return source

@@ -49,7 +49,7 @@ class TwoRates(keras.Model):
 def build(elmo: str, num_classes: int, rate: float, bilm_rate: float) -> TwoRates:
     """Returns a compiled sentence classifier: the mean of the vectors and one dense layer."""
     sentences = keras.Input((), dtype="string")
-    vectors = elmo_tf.ELMo(elmo, tokenizer="whitespace", trainable_bilm=True, dropout_rate=0.3)(sentences)
+    vectors = elmo_tf.ELMo(elmo, trainable_bilm=True, dropout_rate=0.3)(sentences)
     pooled = elmo_tf.SequencePooling(["mean"])(vectors)
     model = TwoRates(sentences, keras.layers.Dense(num_classes)(pooled))
     model.compile(

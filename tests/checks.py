@@ -1,9 +1,11 @@
 """Checks that the tests of several layers share."""
 
+import json
 import math
 import os
 import pathlib
 import re
+import shutil
 from collections.abc import Callable, Iterable
 from unittest import mock
 
@@ -13,7 +15,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
-from elmo_tf.savedmodel import verification, writing
+from elmo_tf.savedmodel import checksums, contract, verification, writing
 
 
 def rounding(terms: int, scale: float = 1.0, steps: int = 1) -> float:
@@ -72,6 +74,15 @@ def export_unverified(*arguments, **options) -> pathlib.Path:
     """Does what `writing.export` does, without the fresh process at its end, which takes longer than all before it."""
     with mock.patch.object(verification, "problems_in_fresh_process", return_value=[]):
         return writing.export(*arguments, **options)
+
+
+def copy_with_tokenizer(savedmodel: pathlib.Path, copy: pathlib.Path, tokenizer: str) -> pathlib.Path:
+    """Copies an exported model and has whoever reads its files split sentences so; its graph stays as it is."""
+    shutil.copytree(savedmodel, copy)
+    file = copy / contract.PROVENANCE_FILE
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"tokenizer": tokenizer}))
+    checksums.write(copy)
+    return copy
 
 
 def assert_all_close(actual: Iterable, expected: Iterable, **tolerance: float) -> None:

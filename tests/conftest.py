@@ -17,9 +17,9 @@ os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")  # two test processes share
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.python.eager import context
 
 from elmo_tf import engines, precision
 from elmo_tf.model.fast import BiLM
@@ -134,17 +134,15 @@ def dtype_policy():
     keras.config.set_dtype_policy("float32")
 
 
-def _set_global_seed(self, seed: int) -> None:
-    self._seed, self._rng = seed, random.Random(seed)
-
-
-# TensorFlow's own also drops all graphs that are ready to run, and each takes a second to get ready again.
-context.Context._set_global_seed = _set_global_seed
-
-
 def seed_by(name: str) -> None:
-    """A test that fails fails again: its random weights depend neither on the run nor on the tests before it."""
-    keras.utils.set_random_seed(zlib.crc32(name.encode()))
+    """A test that fails fails again: its random weights depend neither on the run nor on the tests before it.
+
+    Keras draws its seeds from Python's generator. No test depends on TensorFlow's own seed, and setting it would drop
+    all graphs that are ready to run: each takes a second to get ready again.
+    """
+    seed = zlib.crc32(name.encode())
+    random.seed(seed)
+    np.random.seed(seed)
 
 
 def pytest_fixture_setup(fixturedef) -> None:

@@ -1,6 +1,7 @@
 """What several tests need: a micro network and a records folder of a few sentences."""
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import json
@@ -52,6 +53,18 @@ def new_untrained(path: pathlib.Path, model: ModelConfig, words: vocabulary_lib.
 def slow(*values: object):
     """Values of a parametrized test that only `make test-all` runs."""
     return pytest.param(*values, marks=pytest.mark.slow)
+
+
+@functools.cache
+def _has_package_index() -> bool:
+    command = (sys.executable, "-m", "pip", "install", "--retries", "0", "--dry-run", "--ignore-installed", "six")
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def require_package_index() -> None:
+    """Skips a test where pip cannot fetch packages; whether they can be installed is the test's own matter."""
+    if not _has_package_index():
+        pytest.skip("needs a package index")
 
 
 def run_python(

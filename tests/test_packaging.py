@@ -1,6 +1,7 @@
 """What is installed: bounds, extras and the line that names a missing one, `make setup`, `.gitignore`, the wheel."""
 
 import importlib.metadata
+import itertools
 import json
 import os
 import pathlib
@@ -10,15 +11,17 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import types
 
 import pytest
 import tensorflow as tf
+from pytest_split import algorithms
 
 import elmo_tf
 import elmo_tf.text
 from elmo_tf import extras
 from elmo_tf.text import in_graph
-from tests.helpers import ROOT, run_python, write_records
+from tests.helpers import ROOT, require_package_index, run_python, write_records
 
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = SETTINGS["project"]
@@ -62,12 +65,28 @@ def test_workflows_may_only_read_run_pinned_actions_and_test_the_python_of_their
     assert "PYTHON: python${{ matrix.python }}" in (ROOT / ".github" / "workflows" / "test.yml").read_text()
 
 
+def test_a_part_of_the_slow_tests_takes_at_most_ten_minutes_and_a_day_runs_them_all():
+    durations = json.loads((ROOT / "tests" / "slow_durations.json").read_text())
+    parts = int(re.search(r"^parts=(\d+)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)[1])
+    items = [types.SimpleNamespace(nodeid=name) for name in durations]
+    for part in algorithms.duration_based_chunks(parts, items, durations):
+        assert 0 < part.duration < 600  # even if one process runs all of it
+    daily = (ROOT / ".github" / "workflows" / "daily.yml").read_text()
+    assert re.search(r'cron: "\d+ \d+ \* \* \*"', daily) and "- run: make test-all\n" in daily
+    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / ".ci" / "constraints.txt").read_text(), re.MULTILINE))
+    needed = map(
+        package, [*PROJECT["dependencies"], *itertools.chain(*map(EXTRAS.get, ("beam", "text", "tasks", "dev")))]
+    )
+    assert {name.lower() for name in needed} - {"elmo-tf"} <= {name.lower() for name in pinned}
+
+
 @pytest.mark.slow
 def test_a_clone_of_the_packages_name_does_not_hide_it_from_programs_beside_it(tmp_path):
     clone = tmp_path / "elmo_tf"
     shutil.copytree(ROOT / "elmo_tf", clone / "elmo_tf", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, clone)
+    require_package_index()  # for setuptools
     run_outside(tmp_path, sys.executable, "-m", "venv", tmp_path / "venv").check_returncode()
     python = tmp_path / "venv" / "bin" / "python"
     run_outside(tmp_path, python, "-m", "pip", "install", "--no-deps", "-e", clone).check_returncode()
@@ -267,6 +286,7 @@ def run_outside(folder: pathlib.Path, *command: str | os.PathLike) -> subprocess
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """The wheel, and the commands of a fresh environment with it and no extra; from PyPI, a minute or two."""
+    require_package_index()
     folder = tmp_path_factory.mktemp("wheel")
     shutil.copytree(ROOT / "elmo_tf", folder / "source" / "elmo_tf", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):

@@ -1,6 +1,8 @@
 """The pages: their commands are ones that the command line knows, and their programs run as they stand."""
 
+import ast
 import gzip
+import os
 import pathlib
 import re
 import runpy
@@ -13,14 +15,20 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
+import elmo_tf.tasks
 from elmo_tf import cli, config
 from elmo_tf.cli import jobs
 from elmo_tf.published import models
 from elmo_tf.records import record_folder
-from tests.helpers import ROOT
+from elmo_tf.savedmodel import verification
+from tests import checks
+from tests.helpers import MICRO_CONFIG, ROOT, slow
+from tests.published import published_files
+from tests.tasks.small import write_untrained
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 FOLDERS = (".", "docs", "savedmodels", "pipelines", "benchmarks")
+YOUR_DATA = (ROOT / "docs" / "your-data.md").read_text("utf-8")
 PAGES = sorted(str(page.relative_to(ROOT)) for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
 
 
@@ -172,15 +180,26 @@ def test_each_program_for_those_who_come_from_tf_hub_runs(number, folder):
 
 
 @pytest.mark.slow
+def test_the_program_about_sentences_in_keras_runs_and_so_does_that_about_pandas():
+    sentences, _, table, *_ = blocks("docs/keras.md", "python")
+    built = run(sentences)
+    assert built.classifier.predict(built.texts, verbose=0).shape == (2, 2)
+    (tokens,) = re.findall("tokens: (.*)$", sentences, re.MULTILINE)
+    assert built.vectors.shape == (None, None, 256)
+    assert elmo_tf.load("english").encode(built.texts)[0].tokens == tokens.split()
+    pytest.importorskip("pandas", reason="pandas is no dependency")
+    run(table, classifier=built.classifier)
+
+
+@pytest.mark.slow
 def test_the_programs_about_the_layer_run_in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    first, raw, ahead, load = blocks("docs/keras.md", "python")
+    _, first, _, ahead, load = blocks("docs/keras.md", "python")
     built = run(first)
     expected = built.model.predict(built.words, verbose=0)
     assert expected.shape == (2, 5, 3)
     for loaded in (built.loaded, run(load).model):
         np.testing.assert_array_equal(loaded.predict(built.words, verbose=0), expected)
-    assert run(raw, keras=keras, ELMo=elmo_tf.ELMo).vectors.shape == (None, None, 256)
     dataset = tf.data.Dataset.from_tensors((built.words, built.tags))
     mapped = run(ahead, dataset=dataset, keras=keras, ELMo=elmo_tf.ELMo)
     assert next(iter(mapped.dataset))[0].shape[-1] == mapped.inputs.shape[-1] == 50
@@ -228,8 +247,96 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
     assert capfd.readouterr().out == "('The bank', 16)\n"
 
 
-def test_the_pipeline_that_scores_prints_each_sentence(capfd):
-    _, program = blocks("docs/scoring.md", "python")
+@pytest.mark.slow
+def test_the_programs_about_python_train_and_embed_as_the_page_says(folder, monkeypatch, capsys):
+    """In place of `tiny`, a network of a few thousand parameters is trained; it is exported without verification."""
+    training, jobs_, _ = blocks("docs/python.md", "python")
+    (folder / "corpus").mkdir()
+    for name in ("a", "b"):
+        text = "".join(f"the bank lends money to farmer {name}{number} .\n" for number in range(200))
+        (folder / "corpus" / f"{name}.txt").write_text(text)
+    made = run(jobs_, __name__="__main__")
+    assert made.info["vocabulary"]["size"] == 3 + 7  # min_count=2: without the numbers
+    assert (made.about["lines"], made.about["token_shape"]) == (400, [16])
+    monkeypatch.setattr(elmo_tf, "preset", {"tiny": MICRO_CONFIG}.get)
+    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda *_: [])
+    capsys.readouterr()
+    trained = run(training)
+    assert 1 < float(capsys.readouterr().out.splitlines()[-1]) < 100
+    assert trained.vectors.shape == (1, 16)
+
+
+SYSTEMS = {
+    "ner": ("docs/tasks.md", "runs/ner_elmo"),
+    "coreference": ("docs/coreference.md", "runs/coref"),
+    "answers": ("docs/question-answering.md", "runs/answers"),
+    "roles": ("docs/semantic-roles.md", "runs/roles"),
+}
+
+
+@pytest.mark.parametrize("task", [slow("ner"), slow("coreference"), slow("answers"), "roles"])
+def test_the_program_about_a_system_prints_what_it_predicts(task, folder, capsys, monkeypatch):
+    page, workdir = SYSTEMS[task]
+    write_untrained(folder / workdir, task)
+    program, *others = blocks(page, "python")
+    run(program)
+    printed = [ast.literal_eval(line) for line in capsys.readouterr().out.splitlines()]
+    assert [len(predicted) for predicted in printed] == {"coreference": [1, 1], "roles": [2]}.get(task, [1])
+    if others:
+        monkeypatch.setattr(verification, "problems_in_fresh_process", lambda *_: [])
+        elmo_tf.tasks.load(workdir).export("savedmodels/ner")
+        assert run(*others).outputs["tags"].shape == (1, 5)
+
+
+def test_the_program_on_the_paragraphs_of_questions_prints_their_tokens(folder, capsys):
+    (data,) = re.findall(
+        r"^```text\n(.*?)^```\n\n```sh\nelmo-tf task answers .*train\.json ", YOUR_DATA, re.DOTALL | re.M
+    )
+    (folder / "train.json").write_text(data.rpartition("```text\n")[2], "utf-8")
+    (program,) = re.findall(
+        '^python -c "\n(.*?)^"', (ROOT / "docs" / "question-answering.md").read_text(), re.DOTALL | re.M
+    )
+    run(program)
+    assert capsys.readouterr().out.splitlines()[0].split()[:2] == ["Anna", "was"]
+
+
+def test_the_program_about_proteins_splits_them_into_residues(folder, savedmodel, capsys):
+    checks.copy_with_tokenizer(savedmodel.path, folder / "savedmodels" / "proteins", "characters")
+    (program,) = blocks("docs/sequences.md", "python")
+    assert run(program).proteins.shape == (2, 16)
+    assert capsys.readouterr().out == f"{[*'MKVLAAGIVG']} (10, 16)\n"
+
+
+def test_the_program_for_those_who_come_from_allennlp_runs(folder, capsys):
+    values = published_files.options()
+    published_files.write_pair(folder, values, published_files.draw_hdf5(values))
+    (program,) = blocks("docs/published-weights.md", "python")
+    run(program)
+    assert capsys.readouterr().out == "(3, 5, 16)\n"
+
+
+def test_the_programs_about_savedmodels_load_one(folder):
+    load, layers, with_unicode = blocks("savedmodels/README.md", "python")
+    assert run(load).vectors["elmo"].shape == (2, 2, 16)
+    built = run(layers)
+    assert (built.model.output_shape, built.vectors.shape) == ((None, 2), (None, None, 16))
+    pytest.importorskip("tensorflow_text")
+    assert run(with_unicode).model(tf.constant(["a bank"]))["elmo"].shape == (1, 2, 16)
+
+
+def test_the_program_that_hides_what_tensorflow_prints_gives_stderr_back(monkeypatch, capfd):
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")
+    (program,) = blocks("docs/troubleshooting.md", "python")
+    run(program)
+    os.write(2, b"still there")
+    assert capfd.readouterr().err == "still there"
+
+
+def test_the_programs_about_scores_print_what_the_page_says(capfd):
+    scored, program = blocks("docs/scoring.md", "python")
+    substitutes = run(scored).substitutes
+    first, *words = capfd.readouterr().out.splitlines()
+    assert (first, len(words), len(substitutes)) == ("True", 5, 5)
     run(program)
     printed = dict(line.rsplit(" ", 1) for line in capfd.readouterr().out.splitlines())
     assert float(printed["The keys are on the table ."]) > float(printed["The keys is on the table ."])

@@ -1,4 +1,4 @@
-"""The tokens that Keras layers take: every form of them as a tensor, and the mask of real tokens."""
+"""The sentences and tokens that Keras layers take: every form of them as a tensor, and the mask of real tokens."""
 
 from typing import Any
 
@@ -11,16 +11,17 @@ from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text import in_graph
 from elmo_tf.text.tokenizers import to_bytes
 
+_KERAS_INPUTS = "for sentences keras.Input((), dtype='string'), for tokens keras.Input((None,), dtype='string')"
 
-def to_tensor(inputs: Any, max_chars_per_token: int, tokenizer: str | None = None) -> Any:
-    """Returns lists, NumPy arrays of strings and ragged tensors as dense tensors, everything else unchanged.
+
+def to_tensor(inputs: Any, max_chars_per_token: int) -> Any:
+    """Returns lists, arrays of strings and ragged tensors as dense tensors, everything else unchanged.
 
     Args:
-        inputs: a list of lists of `str` or `bytes`, or an array of them: rows are padded on the right with `""`. Or a
-            RaggedTensor, string `(batch, (time))` or integers `(batch, (time), max_chars_per_token)`, in which `""` at
-            the end of a row is a token.
+        inputs: a list, an array or a column of pandas, of `str` or `bytes`, sentences, which becomes string `(batch,)`;
+            of lists, tokens, whose rows are padded on the right with `""`. Or a RaggedTensor, string `(batch, (time))`
+            or integers `(batch, (time), max_chars_per_token)`, in which `""` at the end of a row is a token.
         max_chars_per_token: character ids of a token.
-        tokenizer: if not None, strings are sentences: a list or an array of them becomes string `(batch,)`.
     """
     if isinstance(inputs, str | bytes):
         return tf.constant(to_bytes(inputs, "inputs"))  # not a batch, so the layer refuses it
@@ -29,12 +30,14 @@ def to_tensor(inputs: Any, max_chars_per_token: int, tokenizer: str | None = Non
             return inputs.to_tensor()
         lengths = tf.cast(inputs.row_lengths(), tf.int32)
         return in_graph.encode_tokens(inputs.to_tensor(""), lengths, max_chars_per_token)
+    if hasattr(inputs, "columns"):
+        raise InputError("inputs", "one column of a table", f"a {type(inputs).__name__}")
+    if hasattr(inputs, "to_numpy"):  # a column of pandas
+        inputs = inputs.to_numpy()
     if isinstance(inputs, np.ndarray) and inputs.dtype.kind in "USOT":
         inputs = inputs.tolist()
     if isinstance(inputs, list | tuple) and not any(map(tf.is_tensor, inputs)) and _have_strings(inputs):
         inputs = keras.tree.map_structure(lambda token: to_bytes(token, "inputs"), inputs)
-        if tokenizer is not None:
-            return tf.constant(inputs, tf.string, None if inputs else (0,))
         ragged = tf.ragged.constant(inputs, dtype=tf.string)
         return ragged.to_tensor("") if isinstance(ragged, tf.RaggedTensor) else ragged
     return inputs
@@ -46,30 +49,44 @@ def _have_strings(values: list | tuple) -> bool:
     return not leaves or any(leaf is None or isinstance(leaf, str | bytes) for leaf in leaves)
 
 
-def expected_tokens(max_chars_per_token: int, tokenizer: str | None) -> str:
-    """Returns what a layer takes, for its errors; arguments as for `to_tensor`."""
-    strings = "strings (batch, time)" if tokenizer is None else "sentences, strings (batch,),"
-    return f"{strings} or integers (batch, time, {max_chars_per_token})"
+def are_sentences(inputs: tf.Tensor | keras.KerasTensor) -> bool:
+    """Whether inputs are sentences, string `(batch,)`."""
+    return keras.backend.standardize_dtype(inputs.dtype) == "string" and len(inputs.shape) == 1
 
 
-def check_tokens(inputs: tf.Tensor | keras.KerasTensor, max_chars_per_token: int, tokenizer: str | None) -> None:
-    """Raises `InputError` unless dtype and shape are those of tokens; arguments as for `to_tensor`."""
-    expected, dtype = expected_tokens(max_chars_per_token, tokenizer), keras.backend.standardize_dtype(inputs.dtype)
+def expected_inputs(max_chars_per_token: int, tokenizer: str | None) -> str:
+    """Returns what a layer takes, for its errors; arguments as for `check_inputs`."""
+    sentences = "" if tokenizer is None else "sentences, strings (batch,), "
+    return f"{sentences}tokens, strings (batch, time), or integers (batch, time, {max_chars_per_token})"
+
+
+def check_inputs(inputs: tf.Tensor | keras.KerasTensor, max_chars_per_token: int, tokenizer: str | None) -> None:
+    """Raises `InputError` unless dtype and shape are those of sentences, tokens or character ids.
+
+    Args:
+        inputs: what the layer was called with, as `to_tensor` returns it.
+        max_chars_per_token: character ids of a token.
+        tokenizer: how the layer splits sentences; None: it does not take them.
+    """
+    expected, dtype = expected_inputs(max_chars_per_token, tokenizer), keras.backend.standardize_dtype(inputs.dtype)
     if isinstance(inputs.shape, tf.TensorShape) and inputs.shape.rank is None:
         raise InputError("inputs", expected, f"{dtype} of unknown rank; give it one by set_shape")
     shape = tuple(inputs.shape)
-    strings = dtype == "string" and len(shape) == (2 if tokenizer is None else 1)
+    # The usual input of Keras's text layers: a sentence would be read as a single token.
+    single_column = isinstance(inputs, keras.KerasTensor) and shape[1:] == (1,)
+    strings = dtype == "string" and len(shape) in ((2,) if tokenizer is None else (1, 2)) and not single_column
     ids = dtype.startswith(("int", "uint")) and len(shape) == 3 and shape[2] in (None, max_chars_per_token)
     if strings or ids:
         return
     actual = f"{dtype} {shape}"
     if dtype == "string" and not shape:
         actual += "; put a single sentence into a list"
+    elif dtype == "string" and single_column:
+        actual += f"; {_KERAS_INPUTS}"
     elif dtype == "string" and len(shape) == 1:
-        actual += "; a layer with tokenizer='whitespace' takes sentences"
+        actual += "; this layer's network came without a tokenizer, so name one: ELMo(..., tokenizer='penn')"
     elif "float" in dtype:
-        single_shape = "(None,)" if tokenizer is None else "()"
-        actual += f"; a Sequential model has to begin with keras.Input({single_shape}, dtype='string')"
+        actual += f"; a Sequential model has to begin with its input: {_KERAS_INPUTS}"
     raise InputError("inputs", expected, actual)
 
 
@@ -88,11 +105,11 @@ class TokenMask(keras.layers.Layer):
 
     Args:
         boundaries: whether the vectors include `<S>` and `</S>`.
-        tokenizer: how sentences are split; None: inputs are tokens.
+        tokenizer: how sentences are split; None: inputs are tokens or character ids.
 
     Call arguments:
-        inputs: string `(batch, time)` or integers `(batch, time, max_chars_per_token)`, padded on the right; with a
-            tokenizer, string `(batch,)` or such integers.
+        inputs: string `(batch, time)` or integers `(batch, time, max_chars_per_token)`, padded on the right; or, with a
+            tokenizer, string `(batch,)`.
 
     Returns:
         bool `(batch, time)`, or `(batch, time + 2)` with boundaries.

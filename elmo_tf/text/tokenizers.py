@@ -43,24 +43,24 @@ def split(sentences: list[bytes], tokenizer: str) -> list[list[bytes]]:
     return list(map(penn.split_bytes if tokenizer == "penn" else bytes.split, sentences))
 
 
-def split_texts(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
+def split_texts(texts: Iterable[Text], tokenizer: str, parameter: str = "texts") -> list[list[bytes]]:
     """Returns the tokens of a user's texts; those that are lists of tokens are not split again.
 
     Raises:
-        InputError: about `texts`, if they are something else.
+        InputError: about `parameter`, if they are something else.
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
-        raise InputError("texts", "a list of texts, [text] for a single text", repr(texts))
+        raise InputError(parameter, "a list of texts, [text] for a single text", repr(texts))
     if isinstance(texts, Mapping) or hasattr(texts, "columns"):  # which would give the names of its columns
-        raise InputError("texts", "a list of texts, or one column of a table", f"a {type(texts).__name__}")
+        raise InputError(parameter, "a list of texts, or one column of a table", f"a {type(texts).__name__}")
     checked: list[bytes | list[bytes]] = []
     for text in texts:
         if isinstance(text, str | bytes):
-            checked.append(to_bytes(text, "texts"))
+            checked.append(to_bytes(text, parameter))
         elif isinstance(text, Sequence | np.ndarray):
-            checked.append([to_bytes(token, "texts") for token in text])
+            checked.append([to_bytes(token, parameter) for token in text])
         else:
-            raise InputError("texts", "sentences, or lists of tokens", repr(text))
+            raise InputError(parameter, "sentences, or lists of tokens", repr(text))
     tokens = iter(split([text for text in checked if isinstance(text, bytes)], tokenizer))
     return [next(tokens) if isinstance(text, bytes) else text for text in checked]
 

@@ -61,15 +61,18 @@ def test_what_is_no_token_is_refused_in_the_same_words_everywhere(plain, savedmo
 @pytest.mark.parametrize(
     ("inputs", "description"),
     [
-        (["the bank"], r"string \(1,\); a layer with tokenizer='whitespace' takes sentences"),
         ("the bank", r"string \(\); put a single sentence into a list"),
         (np.zeros((2, 3), np.int32), "int32"),
         (np.zeros((2, 3, 49), np.int32), "int32"),
         (np.zeros((2, 3, 50)), "float"),
+        ([[["the"], ["bank"]]], r"string \(1, 2, 1\)"),
     ],
 )
 def test_inputs_of_another_shape_or_type_are_answered_with_what_helps(plain, inputs, description):
-    expected = r"inputs: expected strings \(batch, time\) or integers \(batch, time, 50\), found "
+    expected = (
+        r"inputs: expected sentences, strings \(batch,\), tokens, strings \(batch, time\), "
+        r"or integers \(batch, time, 50\), found "
+    )
     with pytest.raises(InputError, match=expected + description):
         plain(inputs)
     array = np.array(inputs)
@@ -106,9 +109,13 @@ def test_a_model_whose_layers_use_the_mask_predicts_and_fits_ragged_batches(save
 
 
 def test_a_sequential_model_needs_an_input_and_the_error_says_so(plain):
-    message = r"Sequential model has to begin with keras.Input\(\(None,\), dtype='string'\)"
-    with pytest.raises(InputError, match=message):
-        keras.Sequential([plain, keras.layers.Dense(2)])(DENSE)
+    message = (
+        r"Sequential model has to begin with its input: for sentences keras.Input\(\(\), dtype='string'\), "
+        r"for tokens keras.Input\(\(None,\), dtype='string'\)"
+    )
+    for inputs in (DENSE, tf.constant(["a bank", "river"])):
+        with pytest.raises(InputError, match=message):
+            keras.Sequential([plain, keras.layers.Dense(2)])(inputs)
     model = keras.Sequential([keras.Input((None,), dtype="string"), plain, keras.layers.Dense(2)])
     assert model(DENSE).shape == (2, 3, 2)
 
@@ -151,7 +158,7 @@ def test_a_graph_refuses_a_tensor_of_unknown_rank_and_numbers_for_tokens(plain):
     with pytest.raises(InputError, match="found string of unknown rank; give it one by set_shape"):
         call.get_concrete_function()
     function = tf.function(plain, input_signature=[tf.TensorSpec((None, None), tf.float32)])
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"inputs: expected strings .* found float32"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"inputs: expected sentences, .* found float32"):
         function(tf.zeros((2, 3)))
 
 
@@ -180,13 +187,93 @@ def test_sentences_give_the_vectors_and_the_mask_of_their_tokens(savedmodel, pla
     assert np.asarray(mask).tolist() == [[True] * 4, [True, True, False, False]]
 
 
+OWN = ["I don't like it.", "", "Lovely!"]
+OWN_TOKENS = [["I", "do", "n't", "like", "it", "."], [], ["Lovely", "!"]]
+
+
+@pytest.fixture(scope="module")
+def with_penn(savedmodel, plain, tmp_path_factory):
+    """The layer of a model that splits text by the Penn Treebank's rules, with the weights of `plain`."""
+    layer = elmo_tf.ELMo(checks.copy_with_tokenizer(savedmodel.path, tmp_path_factory.mktemp("penn") / "1", "penn"))
+    layer._compiled = plain._compiled
+    return layer
+
+
+def test_sentences_are_split_by_the_sources_own_tokenizer_and_tokens_never_again(with_penn, plain):
+    assert (with_penn.tokenizer, plain.tokenizer) == ("penn", "whitespace")
+    assert elmo_tf.ELMo("english").tokenizer == "penn"
+    expected = plain(OWN_TOKENS)
+    for sentences in (OWN, tuple(OWN), np.array(OWN), np.array(OWN, object), tf.constant(OWN)):
+        vectors = with_penn(sentences)
+        np.testing.assert_allclose(vectors, expected, **checks.TOLERANCE)
+        np.testing.assert_array_equal(vectors._keras_mask, expected._keras_mask)
+    tokens = [["I", "don't", "like", "it."], ["a b"]]
+    np.testing.assert_array_equal(with_penn.char_ids(tokens), plain.char_ids(tokens))
+    np.testing.assert_array_equal(with_penn(tokens)._keras_mask, [[True] * 4, [True, False, False, False]])
+
+
+@pytest.mark.parametrize("kind", ["functional", "sequential", "subclassed"])
+def test_a_model_takes_sentences_and_is_the_same_after_saving_and_loading(tmp_path, kind):
+    layer, pooling = elmo_tf.ELMo(ONE_LAYER, tokenizer="penn"), elmo_tf.SequencePooling(["mean"])
+    sentences = keras.Input((), dtype="string")
+    model = {
+        "functional": lambda: keras.Model(sentences, keras.layers.Dense(3)(pooling(layer(sentences)))),
+        "sequential": lambda: keras.Sequential([sentences, layer, pooling, keras.layers.Dense(3)]),
+        "subclassed": lambda: Subclassed(layer),
+    }[kind]()
+    if kind == "functional":
+        model.compile("sgd", "mse")
+        model.fit(np.array(OWN, object), np.zeros((3, 3)), verbose=0)
+    answers = model(tf.constant(OWN))
+    vectors = layer(OWN_TOKENS)
+    expected = model.layers[-1](vectors if kind == "subclassed" else pooling(vectors))
+    np.testing.assert_allclose(answers, expected, **checks.TOLERANCE)
+    model.save(tmp_path / "model.keras")
+    np.testing.assert_array_equal(keras.models.load_model(tmp_path / "model.keras")(tf.constant(OWN)), answers)
+
+
+def test_a_file_of_a_layer_that_took_tokens_alone_still_does(with_penn):
+    """Before layers knew their source's tokenizer, `None` was stored for those that took tokens."""
+    old = elmo_tf.ELMo.from_config(with_penn.get_config() | {"tokenizer": None})
+    assert old.tokenizer is None
+    assert old(OWN_TOKENS).shape == (3, 6, 16)
+    with pytest.raises(InputError, match=r"inputs: expected tokens, .*, found string \(3,\); .* without a tokenizer"):
+        old(OWN)
+
+
+def test_a_network_in_memory_has_no_tokenizer_until_one_is_named(plain):
+    with pytest.raises(InputError, match=r"found string \(1,\); .*so name one: ELMo\(..., tokenizer='penn'\)"):
+        elmo_tf.ELMo(plain.bilm)(["a bank."])
+    assert elmo_tf.ELMo(plain.bilm, tokenizer="penn")(["a bank."]).shape == (1, 3, 16)
+
+
+def test_the_input_of_other_text_layers_is_not_read_as_one_token_a_sentence(plain):
+    message = r"found string \(None, 1\); for sentences keras.Input\(\(\), dtype='string'\)"
+    with pytest.raises(InputError, match=message):
+        plain(keras.Input((1,), dtype="string"))
+
+
+class Column:
+    """A column of a table, as far as the layer looks at it."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def to_numpy(self):
+        return np.array(self.values, object)
+
+
+class Table:
+    columns = ("text",)
+
+
+def test_a_column_of_a_table_is_a_batch_and_a_table_is_not(with_penn):
+    np.testing.assert_array_equal(with_penn.char_ids(Column(OWN)), with_penn.char_ids(OWN))
+    np.testing.assert_array_equal(with_penn.char_ids(Column(OWN_TOKENS)), with_penn.char_ids(OWN))
+    with pytest.raises(InputError, match=r"^inputs: expected one column of a table, found a Table"):
+        with_penn(Table())
+
+
 def test_what_the_layer_does_not_take_is_named(with_options):
-    layer = with_options(tokenizer="whitespace")
-    with pytest.raises(InputError, match=r"expected sentences, strings \(batch,\), or .*, found string \(1, 2"):
-        layer(tf.constant([["a", "b"]]))
-    with pytest.raises(InputError, match=r"expected sentences, .*, found string \(\)"):
-        layer("a sentence")
-    with pytest.raises(InputError, match=r"has to begin with keras.Input\(\(\), dtype='string'\)"):
-        keras.Sequential([layer, keras.layers.Dense(2)])(tf.constant(RAW))
     with pytest.raises(InputError, match=r"^tokenizer: expected one of whitespace, .*, found 'moses'$"):
         with_options(tokenizer="moses")

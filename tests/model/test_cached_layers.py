@@ -91,6 +91,19 @@ def test_only_a_frozen_bilm_without_boundaries_can_remember_and_only_lists_of_to
         ELMo(ONE_LAYER, **options).remember(sentences)
 
 
+def test_sentences_and_their_tokens_are_remembered_alike(monkeypatch):
+    layer = ELMo(ONE_LAYER, tokenizer="penn")
+    sentences, tokens = ["A cat isn't here.", "The dog"], [["A", "cat", "is", "n't", "here", "."], ["The", "dog"]]
+    expected = layer(sentences)
+    largest = np.abs(layer._layers_of(tf.ragged.constant(tokens).to_tensor(""))).max()
+    tolerance = {"rtol": 0, "atol": 2.0**-11 * largest}  # float16 has 11 bits
+    for remembered in (sentences, tokens):
+        layer.remember(remembered)
+        monkeypatch.setattr(layer.cached_layers, "_compute", None)  # fails if anything is computed
+        for inputs in (sentences, tokens):
+            np.testing.assert_allclose(layer(inputs), expected, **tolerance)
+
+
 def test_a_model_whose_layer_remembers_is_not_exported(layer, tmp_path):
     layer.remember(SENTENCES)
     tokens = keras.Input((None,), dtype="string")

@@ -1,7 +1,10 @@
 """What the tests of systems share: a few examples of each task, and a network of each with random weights."""
 
+import pathlib
+
 import keras
 
+from elmo_tf import config as config_lib
 from elmo_tf.annotated import squad
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.columns import Tagged
@@ -9,7 +12,7 @@ from elmo_tf.annotated.coref_documents import Document
 from elmo_tf.annotated.frames import Frame
 from elmo_tf.annotated.pairs import Pair
 from elmo_tf.config import ModelConfig
-from elmo_tf.tasks import systems
+from elmo_tf.tasks import systems, trained
 from elmo_tf.tasks.recipe import Recipe, chosen
 from elmo_tf.tasks.system import Example, System
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
@@ -88,3 +91,13 @@ def built(
     system.labels = system.labels_of(examples)
     table = word_table(system.recipe, [tokens for example in examples for tokens in system.texts(example)], [])
     return system, system.network(TokenVectors(system.recipe, table, elmo)), examples
+
+
+def write_untrained(folder: pathlib.Path, task: str) -> None:
+    """Writes a workdir of a system with random weights, as training leaves it."""
+    system, network, _ = built(task)
+    folder.mkdir(parents=True)
+    config = {"task": task, "recipe": config_lib.to_dict(system.recipe), "labels": system.labels}
+    trained.write_json(folder / trained.CONFIG, config)
+    trained.save_network(network, folder)
+    trained.write_json(folder / trained.SCORES, {})
