@@ -10,7 +10,7 @@ import pathlib
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, NamedTuple, TypeVar
 
 from elmo_tf.errors import InputError, not_utf8, unreadable
@@ -21,6 +21,8 @@ _MARK = "\ufeff"  # the byte order mark with which some editors begin a file; jo
 _UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError)
 _Items = TypeVar("_Items", list, dict)
 _RUN = re.compile(r"[^ \t\n\v\f\r]+")  # ASCII white space only, like `bytes.split`; a no-break space does not split
+# What stands for each word of a treebank that may not be published with its words.
+_WITHHELD = re.compile(r"_+|\[WORD\]")
 # How treebanks write brackets of the text.
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
@@ -51,7 +53,7 @@ class OddLines:
 
     def __init__(self, path: str | os.PathLike, strict: bool = False):
         self._path, self._strict = str(path), strict
-        self._count = 0
+        self._count = self._num_withheld = 0
         self._first: list[str] = []
 
     def add(self, number: int, problem: str, action: str = "left out") -> None:
@@ -61,6 +63,21 @@ class OddLines:
         self._count += 1
         if self._count <= _MAX_REPORTED:
             self._first.append(f"line {number} ({problem}: {action})")
+
+    def has_words(self, number: int, forms: Sequence[str]) -> bool:
+        """Whether a sentence has its words; if they are withheld, records its line as left out."""
+        if len(forms) < 2 or not all(map(_WITHHELD.fullmatch, forms)):
+            return True
+        self._num_withheld += 1
+        self.add(number, f"words are withheld, {forms[0]} stands for each")
+        return False
+
+    def finish(self, items: _Items, kind: str) -> _Items:
+        """Reports the lines, and returns `items`, what the file has; raises `InputError` if there are none."""
+        self.report()
+        if not items and self._num_withheld:
+            raise InputError(self._path, f"it has no {kind}, because its words are withheld: add them to it first")
+        return require_nonempty(items, self._path, kind)
 
     def report(self) -> None:
         """Logs how many there were and the first ones, if there were any."""
@@ -130,8 +147,8 @@ def split(text: str) -> list[str]:
 
 
 def normalize_form(form: str) -> str:
-    """Undoes treebank escapes (`-LRB-` -> `(`) and removes white space; "" for white space alone."""
-    form = "".join(form.split())
+    """Undoes treebank escapes (`-LRB-` -> `(`), and drops white space around a form, but not in it."""
+    form = form.strip()
     return _BRACKETS.get(form, form)
 
 
