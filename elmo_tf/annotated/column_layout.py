@@ -166,8 +166,7 @@ def _check_separators(path: str | os.PathLike, rows: Sequence[Row]) -> None:
 
 def _check_text(path: str | os.PathLike, rows: Sequence[Row]) -> None:
     """Raises `InputError` if what would be running text is a table."""
-    counts = {row.line.text.count("\t") for row in rows}
-    if len(rows) > 1 and len(counts) == 1 and counts != {0}:
+    if tables.are_tabbed(row.line for row in rows):
         problem = "it seems to be a table: --token-column says which column has the tokens, counted from 0"
         raise InputError(str(path), f"{problem}, or --tokenizer how to split its lines")
 

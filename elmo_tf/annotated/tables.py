@@ -5,7 +5,7 @@ import itertools
 import os
 import pathlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from elmo_tf.annotated import numbered_lines
@@ -78,6 +78,12 @@ def _are_even(rows: Sequence[Row]) -> bool:
 def is_csv(path: str | os.PathLike) -> bool:
     """Whether a file is called `.csv`, or so and compressed."""
     return ".csv" in pathlib.Path(path).suffixes[-2:]
+
+
+def are_tabbed(lines: Iterable[Line]) -> bool:
+    """Whether lines, several, seem to be rows of a table: all have as many tabs."""
+    counts = [line.text.count("\t") for line in lines]
+    return len(counts) > 1 and len(set(counts)) == 1 and counts[0] > 0
 
 
 def comma_cells(path: str | os.PathLike) -> list[str] | None:

@@ -97,3 +97,13 @@ WRONG = {
 def test_wrong_lines_are_named(tmp_path, name):
     text, message, *line = WRONG[name]
     assert_refused(frames.read_frames, write(tmp_path, text), message.replace("|||", r"\|\|\|"), *line)
+
+
+def test_sentences_whose_words_are_withheld_are_left_out_or_refused(tmp_path, caplog):
+    withheld = "[WORD] - (A0*)\n[WORD] see (V*)\n"
+    message = "it has no predicate with its roles, because its words are withheld: add them to it first"
+    assert_refused(frames.read_frames, write(tmp_path, withheld), message)
+    path = write(tmp_path, f"{withheld}\nAna - (A0*)\nsat sit (V*)\n")
+    caplog.clear()
+    assert [sentence[0].tokens for sentence in frames.read_frames(path)] == [["Ana", "sat"]]
+    assert caplog.messages[0].endswith("line 1 (words are withheld, [WORD] stands for each: left out)")
