@@ -204,10 +204,10 @@ def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
 
 
 def _of_json(line: Line, labeled: bool, tokenizer: str) -> Document:
-    row = json_file.parse(line.text, _LabeledRow if labeled else _Row, line.location)
+    row = named_rows.parse(line, _LabeledRow if labeled else _Row)
     if row.sentences is None:
         if row.text is None:
-            raise line.error("sentences or text")
+            raise named_rows.lacking(line, json_file.parse(line.text, dict, line.location), ["sentences or text"])
         document = document_of_text(row.text, row.doc_key or "", tokenizer)
         if not document.sentences:
             raise line.error("words in text", row.text)

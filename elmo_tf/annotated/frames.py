@@ -10,11 +10,10 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from elmo_tf.annotated import numbered_lines, tag_schemes
+from elmo_tf.annotated import named_rows, numbered_lines, tag_schemes
 from elmo_tf.annotated.numbered_lines import Line, OddLines
 from elmo_tf.annotated.tag_schemes import Span
 from elmo_tf.errors import InputError
-from elmo_tf.files import json_file
 
 _BETWEEN = "|||"
 _SEPARATOR = re.compile(rf"(?:^|\s){re.escape(_BETWEEN)}(?=\s|$)", re.ASCII)
@@ -122,7 +121,7 @@ def _frame_of_text(line: Line, labeled: bool) -> Frame:
 
 
 def _frames_of_json(line: Line, labeled: bool) -> list[Frame]:
-    row = json_file.parse(line.text, _Row, line.location)
+    row = named_rows.parse(line, _Row)
     frames = [row] if row.frames is None else row.frames
     if labeled and any(frame.tags is None for frame in frames):
         raise line.error("tags with each pred")

@@ -6,7 +6,9 @@ import os
 import pathlib
 import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.numbered_lines import Line
@@ -14,6 +16,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 
 _MAX_SHOWN = 20  # names of values in a message
+_Row = TypeVar("_Row", bound=msgspec.Struct)
 
 
 def has_named_values(path: str | os.PathLike) -> bool:
@@ -35,10 +38,25 @@ def read(path: str | os.PathLike) -> Iterator[tuple[Line, dict[str, Any]]]:
         yield line, json_file.parse(line.text, dict, line.location)
 
 
+def parse(line: Line, kind: type[_Row]) -> _Row:
+    """Returns the JSON object of a line as a `msgspec.Struct`.
+
+    Raises:
+        InputError: naming all missing keys, and those that are there.
+    """
+    values = json_file.parse(line.text, dict[str, Any], line.location)
+    names = [field.encode_name for field in msgspec.structs.fields(kind) if field.required]
+    if missing := [name for name in names if name not in values]:
+        raise lacking(line, values, missing)
+    return json_file.convert(values, kind, line.location)
+
+
 def lacking(line: Line, keys: Collection[str], missing: Sequence[str], hint: str = "") -> InputError:
     """Returns the error for a row that has values under `keys`, but not those that are missing."""
     shown = ", ".join(map(repr, itertools.islice(keys, _MAX_SHOWN))) + ", ..." * (len(keys) > _MAX_SHOWN)
-    return InputError(line.location, f"it has {shown}, but no {', and no '.join(missing)}{hint and f'; {hint}'}")
+    return InputError(
+        line.location, f"it has {shown or 'no values'}, but no {', and no '.join(missing)}{hint and f'; {hint}'}"
+    )
 
 
 def named_label(line: Line, number: str | int, labels: Sequence[str]) -> str:

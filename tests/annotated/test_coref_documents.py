@@ -165,9 +165,10 @@ def test_documents_whose_words_are_withheld_are_left_out_or_refused(tmp_path, ca
         ("a 0 0 Anna (1)\na 0 1 saw -\n", "a line #begin document before columns, found "),
         ("# newdoc\n1\tAna\tAna\n2\tsat\tsit\n", "a table, not columns of CoNLL-2012, JSON lines or running text"),
         ("name,text\na,It rained\n", "a table, not columns"),
+        ('{"body": "It rained"}', "it has 'body', but no sentences or text$"),
         ('[{"text": "It rained"}]', "a JSON array; write an object per line"),
     ],
 )
 def test_a_table_is_no_running_text(tmp_path, text, message):
-    line = 1 if "#begin" in message else None
+    line = 1 if "#begin" in message or "body" in message else None
     assert_refused(lambda path: read_documents(path, labeled=False), write(tmp_path, text), message, line)

@@ -76,6 +76,7 @@ WRONG = {
     "no tag": ("0 a b ||| B-V U-A0\n", r"tags O, B-... or I-..., found", 1),
     "no index": ("a b ||| B-V\n", "the predicate's index, words, ||| and tags, found 'a b", 1),
     "twice": ("0 b ||| B-V ||| O\n", "the predicate's index, words, ||| and tags, found '0 b", 1),
+    "keys": ('{"tokens": ["a"], "verb": 0}', "it has 'tokens', 'verb', but no words$", 1),
     "raw": ("A sentence .\n", "JSON objects, index words .*, found 'A sentence .'", 1),
     "negative": ('{"words": ["a"], "pred": -1, "tags": ["B-V"]}', "a predicate's index from 0 to 0, found '-1'", 1),
     "empty word": ('{"words": ["a", ""], "pred": 0}', r"words\[\d\] to be str of length >= 1", 1),
