@@ -1,6 +1,7 @@
 """Which column of a file has the tokens and which the tags, detected from the first sentences."""
 
 import dataclasses
+import itertools
 import os
 import re
 from collections.abc import Collection, Sequence
@@ -63,8 +64,8 @@ def find(
     - The first line names the columns: those that `reading` chooses, or those of tokens and of something else.
     - The first sentence has several lines of a single word.
     - The first column counts the words of each sentence.
-    - All lines of the first sentence have equally many columns, and a tag in the same column (`_have_tags`). If the
-      first sentence has a single line, this holds for all lines of the file.
+    - All lines of the first sentence, or of the file, have equally many columns, and a tag in the same column
+      (`_have_tags`).
 
     Raises:
         InputError: if several columns could have the tags or the tokens, a name is not in the first line, or the file
@@ -115,14 +116,15 @@ def _named(header: Sequence[str], names: Collection[str]) -> int | None:
 
 
 def _show_columns(blocks: _Blocks, reading: Reading) -> bool:
-    """Whether the first sentence, or all if it has a single line, has a token per line."""
+    """Whether a file has a token per line, whose first line may have other names of columns than the known ones."""
     if not blocks:
         return False
-    inspected = blocks[:1] if len(blocks[0]) > 1 else blocks
-    rows = [row for block in inspected for row in block]
-    if len(blocks[0]) > 1 and all(len(row.line.text.split()) == 1 for row in rows):
+    first, rows = list(blocks[0]), list(itertools.chain(*blocks))
+    if len(first) > 1 and all(len(row.line.text.split()) == 1 for row in first):
         return True
-    return has_indices(inspected) or _have_tags(rows, reading)
+    is_single = len(first) == 1
+    parts = (rows, rows[1:]) if is_single else (first, rows, rows[1:])
+    return has_indices(blocks if is_single else blocks[:1]) or any(_have_tags(part, reading) for part in parts if part)
 
 
 def _have_tags(rows: Sequence[Row], reading: Reading) -> bool:

@@ -1,6 +1,7 @@
 """Files with a token and a tag per line, and tokens and tags as lists in rows."""
 
 import functools
+import itertools
 import json
 import logging
 
@@ -140,6 +141,38 @@ def test_columns_in_an_order_that_is_not_documented_are_asked_for(tmp_path, text
         0
     ].tokens
     assert tokens in (["EU", "met"], ["Ana NNP B-PER", "sat VBD O"])
+
+
+COLUMNS = {
+    "sentence_id": ("s0", "s0", "s0", "s1"),
+    "index": ("0", "1", "2", "3"),
+    "word": ("Ana", "met", "Bo", "Rome"),
+    "pos": ("NNP", "VBD", "NNP", "NNP"),
+    "chunk": ("B-NP", "B-VP", "B-NP", "B-NP"),
+    "ner": ("B-PER", "O", "O", "B-LOC"),
+}
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("separator", ["\t", " "])
+@pytest.mark.parametrize("number", range(2, 5))
+def test_labels_or_not_any_order_of_columns_has_the_same_reading_or_the_same_error(tmp_path, number, separator, header):
+    def result(labeled: bool) -> list | str:
+        try:
+            return [sentence.tokens for sentence in columns.read_columns(tmp_path / "file", labeled=labeled)]
+        except InputError as error:
+            return str(error)
+
+    for names in itertools.permutations(COLUMNS, number):
+        if not {"word", "ner"} <= set(names):
+            continue
+        rows = [separator.join(COLUMNS[name][row] for name in names) for row in range(4)]
+        rows.insert(3, "")
+        write(tmp_path, "\n".join([separator.join(names)] * header + rows))
+        labeled, unlabeled = result(True), result(False)
+        assert labeled == unlabeled
+        is_documented = names[0] == "word" and names[-1] == "ner"
+        assert labeled == [["Ana", "met", "Bo"], ["Rome"]] or not (header or is_documented), names
 
 
 @pytest.mark.parametrize(
