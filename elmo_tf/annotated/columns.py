@@ -7,10 +7,11 @@ import dataclasses
 import itertools
 import logging
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from elmo_tf.annotated import column_layout, named_rows, numbered_lines, tag_schemes
+from elmo_tf.annotated import column_layout, named_rows, numbered_lines, tables, tag_schemes
 from elmo_tf.annotated.column_layout import DOCUMENT, Layout, Row, fields_of
 from elmo_tf.annotated.numbered_lines import Line, OddLines
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
@@ -96,6 +97,8 @@ def _of_row(line: Line, row: dict[str, Any], reading: Reading, labeled: bool, od
     tokens = row[name]
     if not _is_list_of(tokens, str):
         raise line.error(f"{name}, a list of strings")
+    if any(re.search(r"[\t\n\r]", token.strip()) for token in tokens):
+        raise line.error("tokens without tabs and line breaks")
     tags = [""] * len(tokens)
     if labeled:
         tags = row[tags_name]
@@ -195,7 +198,9 @@ def _token_and_tag(row: Row, layout: Layout) -> tuple[str, str]:
     fields, columns = row.fields, range(-len(row.fields), len(row.fields))
     token = ""
     if layout.token in columns:
-        token = numbered_lines.normalize_form(fields[layout.token].removeprefix(layout.prefix))
+        # Tables with names of columns may be of pandas or a spreadsheet.
+        token = tables.unquoted(fields[layout.token]) if layout.header else fields[layout.token]
+        token = numbered_lines.normalize_form(token.removeprefix(layout.prefix))
     if layout.tag is None:
         return token, ""
     if len(fields) < 2 or layout.tag not in columns or not tag_schemes.is_tag(fields[layout.tag]):

@@ -80,6 +80,13 @@ def is_csv(path: str | os.PathLike) -> bool:
     return ".csv" in pathlib.Path(path).suffixes[-2:]
 
 
+def unquoted(cell: str) -> str:
+    """Returns a cell between tabs without quotation marks around it, if those in it are doubled."""
+    inner = cell[1:-1]
+    is_quoted = len(cell) > 3 and cell[0] == cell[-1] == '"' and '"' not in inner.replace('""', "")
+    return inner.replace('""', '"') if is_quoted and '"' in inner else cell
+
+
 def are_tabbed(lines: Iterable[Line]) -> bool:
     """Whether lines, several, seem to be rows of a table: all have as many tabs."""
     counts = [line.text.count("\t") for line in lines]

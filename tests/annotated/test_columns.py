@@ -218,6 +218,13 @@ def test_withheld_words_are_no_words(tmp_path, caplog):
     assert lines[:5] == [*WITHHELD.splitlines(), "", "1\tAna\tO\t-", "2\t_\tO\t-"]
 
 
+def test_a_quotation_mark_is_one_in_a_table_of_pandas_and_in_plain_columns(tmp_path):
+    path = write(tmp_path, 'word\tner\n""""\tO\n"5"" disk"\tO\n"\tO\n""\tO\n"""a""\tO\n')
+    assert columns.read_columns(path)[0].tokens == ['"', '5" disk', '"', '""', '"""a""']
+    path = write(tmp_path, '""""\tO\n"\tB-X\n')
+    assert columns.read_columns(path)[0].tokens == ['""""', '"']
+
+
 ODD = "Ana\tB-PER\t\n\tO\nsat\tO\n\n\ufeff\nRome\tB-LOC\n"
 
 
@@ -373,6 +380,7 @@ def test_parquet_has_the_same_rows(tmp_path):
     ("row", "message"),
     [
         ({"tokens": "a b", "ner_tags": [0]}, "tokens, a list of strings, found"),
+        ({"tokens": ["a\tb"], "ner_tags": [0]}, "tokens without tabs and line breaks, found"),
         ({"tokens": ["a"], "ner_tags": [0, 0]}, r"ner_tags, a list of 1 tags, found '\[0, 0\]'"),
         (
             {"tokens": ["a"], "ner_tags": [0]},
