@@ -57,9 +57,11 @@ def test_a_mark_is_a_mark_in_files_of_glue(tmp_path, sentence):
     )
 
 
-def test_a_quoted_cell_does_not_swallow_lines_that_are_rows(tmp_path):
-    path = write(tmp_path, 'sentence\tlabel\n"a fine film .\t1\na poor film "\t0\n')
-    assert_read(path, classes.read_classes, [['" a fine film .'], ['a poor film "']], ["1", "0"])
+@pytest.mark.parametrize("word", ["fine", '""fine""'])
+def test_a_quoted_cell_does_not_swallow_lines_that_are_rows(tmp_path, word):
+    path = write(tmp_path, f'sentence\tlabel\n"a {word} film .\t1\na poor film "\t0\n')
+    expected = f'" a {word} film .'.replace('""', ' " " ')
+    assert_read(path, classes.read_classes, [[" ".join(expected.split())], ['a poor film "']], ["1", "0"])
 
 
 def test_a_quoted_table_of_pairs(tmp_path):
