@@ -167,9 +167,7 @@ class ELMo(Tracked, keras.layers.Layer):
             [self.dropout(tf.cast(mix(layers), self.compute_dtype), training=training) for mix in self.mixes]
         )
 
-    def remember(
-        self, sentences: Iterable[Text] | CachedLayers, folder: str | os.PathLike | None = None
-    ) -> None:
+    def remember(self, sentences: Iterable[Text] | CachedLayers, folder: str | os.PathLike | None = None) -> None:
         """Computes the frozen biLM's layers of sentences once, and keeps them; the mixes stay trainable.
 
         Layers of other sentences are computed as before. The layers are kept until the process ends. Functions that

@@ -1,16 +1,16 @@
-"""Sentences with a class each: `label<TAB>sentence`, columns with a header, JSON lines, and the trees of SST."""
+"""Sentences with a class each: `label<TAB>sentence`, tables, JSON lines, and the trees of SST."""
 
 import dataclasses
 import os
 import re
-from collections.abc import Iterator
-from typing import Any
 
-from elmo_tf.annotated import named_rows, numbered_lines
-from elmo_tf.annotated.numbered_lines import Line
+from elmo_tf.annotated import labeled_rows, numbered_lines
+from elmo_tf.annotated.labeled_rows import Schema
+from elmo_tf.annotated.numbered_lines import Line, OddLines
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
+from elmo_tf.errors import InputError
 
-_SENTENCE, _LABEL = ("sentence", "text"), ("label",)
+_SCHEMA = Schema((("sentence",), ("text",)), ("label",), "a sentence", "a label and a sentence")
 _PART = re.compile(r"\(\s*([^\s()]+)|([^\s()]+)|[()]")  # a bracket with its class, a token, or another bracket
 
 
@@ -25,31 +25,23 @@ class Classified:
 def read_classes(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: bool = True) -> list[Classified]:
     """Returns the sentences of a file, with their labels if it is `labeled`.
 
-    A line has a label, a tab and a sentence; or the first line names the columns `sentence` (or `text`) and `label`
-    (GLUE's SST-2 and CoLA); or each line is a JSON object with these keys. A label may be an index into
-    `reading.labels`. `reading.tokenizer` splits the sentences. Unless `labeled`, a line may be a sentence alone, and
-    empty sentences are left out.
+    A line has a label, a tab and a sentence; or the file is a table whose first line names the columns `sentence` (or
+    `text`) and `label`, JSON lines or Parquet with these names. `reading` may give other names. A label may be an
+    index into `reading.labels`; rows with the label -1, which means none, are left out, and a warning counts them.
+    `reading.tokenizer` splits the sentences. Unless `labeled`, a line may be a sentence alone, and sentences without
+    tokens are left out; a warning counts them, too.
     """
-    sentences = []
-    for line, row in _rows(path, labeled):
-        text = named_rows.value(row, _SENTENCE)
+    sentences, odd = [], OddLines(path, reading.strict)
+    for example in labeled_rows.read_examples(path, _SCHEMA, reading, labeled):
+        text = example.values[example.texts[0]]
         tokens = reading.split(text) if isinstance(text, str) else []
-        label = named_rows.label(line, row, _LABEL, reading.labels) if labeled else None
-        if labeled and (label is None or not tokens):
-            raise line.error("a label, a tab and a sentence")
         if tokens:
-            sentences.append(Classified(tokens, label))
-    return numbered_lines.require_nonempty(sentences, path, "sentence")
-
-
-def _rows(path: str | os.PathLike, labeled: bool) -> Iterator[tuple[Line, dict[str, Any]]]:
-    """Yields each line with its label and its sentence by name."""
-    if named_rows.has_named_values(path) or named_rows.has_header(path, [_SENTENCE, (*_LABEL, "index")]):
-        yield from named_rows.read(path)
-        return
-    for line in numbered_lines.nonblank_lines(path):
-        label, _, sentence = line.text.partition("\t") if labeled else line.text.rpartition("\t")
-        yield line, {"label": label, "sentence": sentence}
+            sentences.append(Classified(tokens, example.label))
+        elif labeled or not isinstance(text, str):
+            raise InputError(example.line.location, f"{example.texts[0]} has no words: {text!r}")
+        else:
+            odd.add(example.line.number, "no words")
+    return odd.finish(sentences, "sentence")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """Which column of a file has the tokens and which the tags, detected from the first sentences."""
 
 import dataclasses
+import itertools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from elmo_tf.annotated import tag_schemes
+from elmo_tf.annotated import tables, tag_schemes
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.annotated.reading_options import Column, Reading
 from elmo_tf.errors import InputError
@@ -15,8 +16,12 @@ DOCUMENT = "-DOCSTART-"
 _INSPECTED = 200  # sentences from which the columns are detected
 _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")  # of a token's language, as in WikiANN
 _INDEX = re.compile(r"\d+([-.]\d+)?")  # of a word, a multiword token (3-4) or an empty node (3.1)
-_TOKEN_NAMES = ("token", "tokens", "word", "words", "form")
-_TAG_NAMES = ("tag", "tags", "label", "labels", "ner", "ner_tag", "ner_tags")
+_TAG = re.compile(r"O|[BILUESMW]-[^\W\d].*")  # a letter must follow the hyphen, so `I-95` is not a tag
+_TOKEN_NAMES = {"token", "tokens", "word", "words", "form"}
+_TAG_NAMES = {"tag", "tags", "label", "labels", "ner", "ner_tag", "ner_tags", "entity", "entities"}
+_OTHER_NAMES = {"id", "index", "sentence", "sentence_id", "sent_id", "lemma", "pos", "upos", "xpos", "chunk"}
+
+_Blocks = Sequence[Sequence["Row"]]
 
 
 class Row(NamedTuple):
@@ -48,50 +53,135 @@ def fields_of(text: str) -> list[str]:
     return [field.strip() for field in text.split("\t")] if "\t" in text else re.split(" +", text.strip())
 
 
-def find(path: str | os.PathLike, blocks: Sequence[Sequence[Row]], reading: Reading) -> Layout:
-    """Returns the layout of a file, given its sentences without comments.
+def find(
+    path: str | os.PathLike, blocks: _Blocks, reading: Reading, labeled: bool = True, has_marks: bool = False
+) -> Layout | None:
+    """Returns the layout of a file, given its sentences without comments; None if it has a sentence per line.
 
-    Raises `InputError` if several columns could have the tags or the tokens, or a name is not in the header.
+    The columns are the same whether the tags are read or not. Any of these shows that there are columns:
+
+    - The file is `labeled`, or `has_marks` of documents.
+    - The first line names the columns: those that `reading` chooses, or those of tokens and of something else.
+    - The first sentence has several lines of a single word.
+    - The first column counts the words of each sentence.
+    - All lines of the first sentence, or of the file, have equally many columns, and a tag in the same column
+      (`_have_tags`).
+
+    Raises:
+        InputError: if several columns could have the tags or the tokens, a name is not in the first line, or the file
+            is a table for other reasons.
     """
     blocks = blocks[:_INSPECTED]
-    header = blocks[0][0] if blocks else None
-    if header and (isinstance(reading.token_column, str) or isinstance(reading.tag_column, str) or is_header(header)):
+    header = blocks[0][0] if blocks and is_header(blocks[0][0], reading) else None
+    if header:
         blocks = list(filter(None, [blocks[0][1:], *blocks[1:]]))
-    else:
-        header = None
     rows = [row for block in blocks for row in block]
+    if not header and reading.token_column is None:
+        _check_separators(path, rows)
+    if not (labeled or header or has_marks or _show_columns(blocks, reading)):
+        _check_text(path, rows)
+        return None
     width = max((n for row in rows for n, field in enumerate(row.fields, 1) if field), default=0)
-    header_number = header.line.number if header else 0
-    names = [] if header is None else header.fields
-    if width == 1:
-        _index(path, reading.token_column, names)
-        return Layout(tag=None, width=1, prefix=_prefix(rows, 0), header=header_number)
-    chosen_columns = {name: _index(path, getattr(reading, f"{name}_column"), names) for name in ("token", "tag")}
-    for name, column in chosen_columns.items():
-        if column is not None and not -width <= column < width:
-            problem = f"no column {column} for --{name}-column: the lines have {width}, counted from 0"
-            raise InputError(str(path), problem)
+    header_number, names = (header.line.number, header.fields) if header else (0, rows[0].fields if rows else [])
+    token, tag = (_index(path, name, getattr(reading, f"{name}_column"), names, width) for name in ("token", "tag"))
+    if width < 2:
+        return Layout(tag=None, width=width, prefix=_prefix(rows, 0), header=header_number)
     is_indexed = has_indices(blocks)
     first = int(is_indexed)
-    tag = _tag_column(path, rows, width, first) if chosen_columns["tag"] is None else chosen_columns["tag"]
-    token = chosen_columns["token"]
+    if header and tag is None:
+        tag = _named(names, _TAG_NAMES)
+    if tag is None:
+        tag = _tag_column(path, rows, width, first)
+    if header and token is None:
+        token = _named(names, _TOKEN_NAMES)
     if token is None:
-        token = first if tag != first else _token_column(path, rows, width, first)
+        token = _token_column(path, blocks, width, first, None if tag is None else tag % width)
     return Layout(token, tag, is_indexed, width, _prefix(rows, token), header_number)
 
 
-def is_header(row: Row) -> bool:
-    """Whether the columns of a line are called as those of tokens and tags usually are."""
+def is_header(row: Row, reading: Reading) -> bool:
+    """Whether a line names the columns that a reading chooses, or those of tokens and of something else."""
+    if chosen := {column for column in (reading.token_column, reading.tag_column) if isinstance(column, str)}:
+        return chosen <= set(row.fields)
     names = {name.lower() for name in row.fields}
-    return "\t" in row.line.text and bool(names & set(_TOKEN_NAMES) and names & set(_TAG_NAMES))
+    others = names & (_TAG_NAMES | _OTHER_NAMES)
+    has_only_names = len(names & _TOKEN_NAMES) + len(others) == len(row.fields)
+    return bool(names & _TOKEN_NAMES and others) and ("\t" in row.line.text or has_only_names)
 
 
-def _index(path: str | os.PathLike, column: Column | None, names: list[str]) -> int | None:
-    """Returns a column that the user or a header names as an index."""
+def _named(header: Sequence[str], names: Collection[str]) -> int | None:
+    """Returns the column that has one of these names; None if it is not a single one."""
+    columns = [column for column, name in enumerate(header) if name.lower() in names]
+    return columns[0] if len(columns) == 1 else None
+
+
+def _show_columns(blocks: _Blocks, reading: Reading) -> bool:
+    """Whether a file has a token per line, whose first line may have other names of columns than the known ones."""
+    if not blocks:
+        return False
+    first, rows = list(blocks[0]), list(itertools.chain(*blocks))
+    if len(first) > 1 and all(len(row.line.text.split()) == 1 for row in first):
+        return True
+    is_single = len(first) == 1
+    parts = (rows, rows[1:]) if is_single else (first, rows, rows[1:])
+    return has_indices(blocks if is_single else blocks[:1]) or any(_have_tags(part, reading) for part in parts if part)
+
+
+def _have_tags(rows: Sequence[Row], reading: Reading) -> bool:
+    """Whether lines have equally many columns, and one of them the tags, or the token column is chosen.
+
+    The column of tags is the last; between tabs, any but the first; any other if it has a tag that is not `O`. Lines
+    with different numbers of columns have tags last, not only `O`. A single line between spaces has a tag last, if a
+    column is chosen or `reading` prefers columns.
+    """
+    fields = [fields_of(row.line.text.rstrip("\t")) for row in rows]
+    width, is_tabbed = len(fields[0]), all("\t" in row.line.text.rstrip("\t") for row in rows)
+    is_column_chosen = (reading.token_column, reading.tag_column) != (None, None)
+    if width < 2 or (len(rows) == 1 and not (is_tabbed or is_column_chosen or reading.prefers_columns)):
+        return False
+    last = [columns[-1] for columns in fields]
+    if len(rows) == 1 and not is_tabbed:
+        return _TAG.fullmatch(last[0]) is not None
+    if any(len(columns) != width for columns in fields):
+        return _are_tags(last, or_outside=False)
+    chosen = reading.tag_column % width if isinstance(reading.tag_column, int) else width - 1
+    is_likely = [column in (chosen, width - 1) or (is_tabbed and column > 0) for column in range(width)]
+    columns = zip(*fields, strict=True)
+    has_tokens = isinstance(reading.token_column, int) and len(rows) > 1
+    return has_tokens or any(map(_are_tags, columns, is_likely))
+
+
+def _are_tags(fields: Collection[str], or_outside: bool) -> bool:
+    """Whether all fields are tags, and not only `O` unless `or_outside`."""
+    return all(map(_TAG.fullmatch, fields)) and (or_outside or set(fields) != {"O"})
+
+
+def _check_separators(path: str | os.PathLike, rows: Sequence[Row]) -> None:
+    """Raises `InputError` if columns are between commas, or between spaces with more columns after a tab."""
+    are_tabbed = [("\t" in row.line.text) for row in rows]
+    if rows and not are_tabbed[0] and tables.comma_cells(path):
+        raise InputError(str(path), "a table between commas or semicolons; write tabs or spaces between its columns")
+    counts = {len(row.line.text.split("\t")[0].split()) for row in rows}
+    if len(rows) > 1 and all(are_tabbed) and len(counts) == 1 and counts.pop() > 1:
+        raise rows[0].line.error("columns between tabs or between spaces, not both, or --token-column")
+
+
+def _check_text(path: str | os.PathLike, rows: Sequence[Row]) -> None:
+    """Raises `InputError` if what would be running text is a table."""
+    if tables.are_tabbed(row.line for row in rows):
+        problem = "it seems to be a table: --token-column says which column has the tokens, counted from 0"
+        raise InputError(str(path), f"{problem}, or --tokenizer how to split its lines")
+
+
+def _index(path: str | os.PathLike, name: str, column: Column | None, header: Sequence[str], width: int) -> int | None:
+    """Returns a column that the user chooses as an index, given the first line's columns and the number of columns."""
     if isinstance(column, str):
-        if column not in names:
-            raise InputError(str(path), f"no column is called {column!r}; the first line has {', '.join(names)}")
-        return names.index(column)
+        if column not in header:
+            raise InputError(str(path), f"no column is called {column!r}; the first line has {', '.join(header)}")
+        return header.index(column)
+    if column is not None and width > 1 and not -width <= column < width:
+        problem = f"no column {column} for --{name}-column: the lines have {width}, counted from 0"
+        raise InputError(str(path), problem)
     return column
 
 
@@ -123,13 +213,28 @@ def _tag_column(path: str | os.PathLike, rows: list[Row], width: int, first: int
     return candidates[0] if candidates else None
 
 
-def _token_column(path: str | os.PathLike, rows: list[Row], width: int, tag: int) -> int:
-    """Returns the column of tokens where the tags are in the first."""
-    if width - tag > 2:
-        row = rows[0]
-        shown = " or ".join(f"{row.fields[column]!r} (--token-column {column})" for column in range(tag + 1, width))
-        raise InputError(str(path), f"several columns could have the tokens: line {row.line.number} has {shown}")
-    return tag + 1
+def _token_column(path: str | os.PathLike, blocks: _Blocks, width: int, first: int, tag: int | None) -> int:
+    """Returns the column of tokens: the first, unless that has indices, tags or numbers; then the only other one."""
+    rows = [row for block in blocks for row in block]
+    others = [column for column in range(first, width) if column != tag]
+    if (tag == first or (not first and _has_no_tokens(blocks))) and len(others) > 1:
+        others = [column for column in others if column > first]
+        if len(others) > 1:
+            row = rows[0]
+            fields = row.fields + [""] * width
+            shown = " or ".join(f"{fields[column]!r} (--token-column {column})" for column in others)
+            raise InputError(str(path), f"several columns could have the tokens: line {row.line.number} has {shown}")
+    return others[0]
+
+
+def _has_no_tokens(blocks: _Blocks) -> bool:
+    """Whether the first column has only numbers, only tags, or the same in all lines of each sentence."""
+    columns = [[row.fields[0] for row in block] for block in blocks]
+    fields = [field for column in columns for field in column]
+    are_numbers = all(field.isdecimal() for field in fields)
+    are_tags = _are_tags(fields, or_outside=False)
+    are_equal = all(len(set(column)) == 1 for column in columns)
+    return len(fields) > 1 and (are_numbers or are_tags or (are_equal and len(columns) < len(fields)))
 
 
 def _prefix(rows: list[Row], column: int) -> str:

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from elmo_tf.annotated import column_layout, named_rows, numbered_lines, tag_schemes
+from elmo_tf.annotated import column_layout, named_rows, numbered_lines, tables, tag_schemes
 from elmo_tf.annotated.column_layout import DOCUMENT, Layout, Row, fields_of
 from elmo_tf.annotated.numbered_lines import Line, OddLines
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
+from elmo_tf.errors import InputError
 
-_TAG = re.compile(r"O|[BILUESMW]-[^\W\d].*")  # a letter must follow the hyphen, so `I-95` is not a tag
 _TOKENS, _TAGS = ("tokens", "words"), ("ner_tags", "tags", "labels")
 
 _Sentence = list[tuple[Line, str, str]]  # each token's line, form and tag, "" without tags
@@ -50,19 +50,24 @@ def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: b
     odd = OddLines(path, reading.strict)
     if named_rows.has_named_values(path):
         sentences = [_of_row(line, row, reading, labeled, odd) for line, row in named_rows.read(path)]
-    elif labeled or has_columns(path, reading):
-        layout, blocks = _rows(path, reading, odd)
+        return _tagged(sentences, odd, labeled)
+    layout, blocks = _layout(path, reading, odd, labeled)
+    if layout:
         layout = dataclasses.replace(layout, tag=-1) if labeled and layout.tag is None else layout
-        sentences = [[(row.line, *_token_and_tag(row, layout)) for row in rows] for rows in blocks]
+        rows = _token_rows(layout, blocks, odd)
+        sentences = [[(row.line, *_token_and_tag(row, layout)) for row in sentence] for sentence in rows]
         tags = "no tags" if layout.tag is None else f"tags in column {layout.tag % max(layout.width, 1)}"
         _log.info("%s: tokens in column %d, %s (counted from 0)", path, layout.token, tags)
     else:
         lines = numbered_lines.nonblank_lines(path)
         sentences = [[(line, token, "") for token in reading.split(line.text)] for line in lines]
-    odd.report()
-    sentences = list(filter(None, sentences))
-    tagged = _in_iob2(sentences) if labeled else [Tagged([form for _, form, _ in rows]) for rows in sentences]
-    return numbered_lines.require_nonempty(tagged, path, "sentence")
+    return _tagged(sentences, odd, labeled)
+
+
+def _tagged(sentences: Sequence[_Sentence], odd: OddLines, labeled: bool) -> list[Tagged]:
+    """Returns the sentences of a file that are not empty, and reports its odd lines."""
+    sentences = odd.finish(list(filter(None, sentences)), "sentence")
+    return _in_iob2(sentences) if labeled else [Tagged([form for _, form, _ in rows]) for rows in sentences]
 
 
 def _in_iob2(sentences: list[_Sentence]) -> list[Tagged]:
@@ -81,15 +86,24 @@ def _in_iob2(sentences: list[_Sentence]) -> list[Tagged]:
 
 def _of_row(line: Line, row: dict[str, Any], reading: Reading, labeled: bool, odd: OddLines) -> _Sentence:
     """Returns the sentence of a row of lists, without empty tokens."""
-    tokens = named_rows.value(row, _TOKENS)
+    names = [
+        (column,) if isinstance(column, str) else known
+        for column, known in ((reading.token_column, _TOKENS), (reading.tag_column, _TAGS))
+    ]
+    wanted = names if labeled else names[:1]
+    if missing := [" or ".join(known) for known in wanted if not row.keys() & set(known)]:
+        raise named_rows.lacking(line, row, missing, "--token-column and --tag-column can give other names")
+    name, tags_name = (next((name for name in known if name in row), "") for known in names)
+    tokens = row[name]
     if not _is_list_of(tokens, str):
-        raise line.error("tokens, a list of strings")
+        raise line.error(f"{name}, a list of strings")
+    if any(re.search(r"[\t\n\r]", token.strip()) for token in tokens):
+        raise line.error("tokens without tabs and line breaks")
     tags = [""] * len(tokens)
     if labeled:
-        names = (reading.tag_column,) if isinstance(reading.tag_column, str) else _TAGS
-        tags = named_rows.value(row, names)
+        tags = row[tags_name]
         if not (_is_list_of(tags, str) or _is_list_of(tags, int)) or len(tags) != len(tokens):
-            raise line.error(f"{_TAGS[0]}, a list of {len(tokens)} tags", str(tags))
+            raise line.error(f"{tags_name}, a list of {len(tokens)} tags", str(tags))
         tags = [named_rows.named_label(line, tag, reading.labels) if isinstance(tag, int) else tag for tag in tags]
         if wrong := [tag for tag in tags if not tag_schemes.is_tag(tag)]:
             hint = "; --labels names the tags that are numbers" if wrong[0].isdecimal() else ""
@@ -97,7 +111,8 @@ def _of_row(line: Line, row: dict[str, Any], reading: Reading, labeled: bool, od
     sentence = [(line, numbered_lines.normalize_form(token), tag) for token, tag in zip(tokens, tags, strict=True)]
     if not all(form for _, form, _ in sentence):
         odd.add(line.number, "an empty token")
-    return [token for token in sentence if token[1]]
+    sentence = [token for token in sentence if token[1]]
+    return sentence if odd.has_words(line.number, [token for _, token, _ in sentence]) else []
 
 
 def _is_list_of(values: Any, kind: type) -> bool:
@@ -105,45 +120,8 @@ def _is_list_of(values: Any, kind: type) -> bool:
 
 
 def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
-    """Whether a file has a token per line, rather than a sentence.
-
-    Any of these shows it:
-
-    - The first sentence has several lines of a single word.
-    - The first column counts the words of each sentence.
-    - The first line has the name of a column that `reading` chooses.
-    - All lines of the first sentence have equally many columns, and a tag in the same column: the last (between tabs,
-      any but the first), or the column that `reading` chooses. If the first sentence has a single line, this holds for
-      all lines of the file.
-    """
-    plain = ([row for row in rows if not row.line.text.startswith("#")] for rows in _blocks(path))
-    blocks = list(filter(None, plain))
-    first = blocks[0] if blocks else []
-    if len(first) > 1 and all(len(row.line.text.split()) == 1 for row in first):
-        return True
-    inspected = [first] if len(first) > 1 else blocks
-    rows = list(itertools.chain(*inspected))
-    if len(rows) < 2:
-        return False
-    named = {column for column in (reading.token_column, reading.tag_column) if isinstance(column, str)}
-    if column_layout.has_indices(inspected) or named & set(rows[0].fields):
-        return True
-    lines = [row.line.text.rstrip("\t") for row in rows]
-    return _are_columns(lines[1:] if column_layout.is_header(rows[0]) else lines, reading)
-
-
-def _are_columns(lines: list[str], reading: Reading) -> bool:
-    """Whether lines have equally many columns, with a tag in the same column unless the token column is chosen."""
-    fields = [fields_of(line) for line in lines]
-    width = len(fields[0]) if fields else 0
-    if width < 2 or any(len(columns) != width for columns in fields):
-        return False
-    tag_columns: Sequence[int] = range(1, width) if all("\t" in line for line in lines) else [-1]
-    if isinstance(reading.tag_column, int):
-        tag_columns = [reading.tag_column] if -width <= reading.tag_column < width else []
-    elif isinstance(reading.token_column, int):
-        return True
-    return any(all(_TAG.fullmatch(columns[tag]) for columns in fields) for tag in tag_columns)
+    """Whether a file has a token per line, rather than a sentence: see `column_layout.find`."""
+    return _layout(path, reading, OddLines(path), labeled=False)[0] is not None
 
 
 def with_tags(path: str | os.PathLike, reading: Reading, tags: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -151,8 +129,11 @@ def with_tags(path: str | os.PathLike, reading: Reading, tags: Sequence[Sequence
 
     The tags replace those in the file, or become a new last column. All other lines and columns stay.
     """
-    layout, blocks = _rows(path, reading, OddLines(path))
-    rows = zip(itertools.chain(*blocks), itertools.chain(*tags), strict=True)
+    odd = OddLines(path)
+    layout, blocks = _layout(path, reading, odd, labeled=False)
+    if layout is None:
+        raise InputError(str(path), "it has no columns")
+    rows = zip(itertools.chain(*_token_rows(layout, blocks, odd)), itertools.chain(*tags), strict=True)
     of_line = {row.line.number: (row, tag) for row, tag in rows}
     for line in numbered_lines.lines(path):
         if line.number not in of_line:
@@ -168,24 +149,33 @@ def with_tags(path: str | os.PathLike, reading: Reading, tags: Sequence[Sequence
         yield ("\t" if has_tabs else " ").join(fields)
 
 
-def _blocks(path: str | os.PathLike, odd: OddLines | None = None) -> list[list[Row]]:
-    """Returns the lines between blank lines, without those of `-DOCSTART-`."""
-    blocks = ([Row(line, fields_of(line.text)) for line in block] for block in numbered_lines.blocks(path, odd))
-    return list(filter(None, ([row for row in rows if row.fields[0] != DOCUMENT] for rows in blocks)))
+def _layout(
+    path: str | os.PathLike, reading: Reading, odd: OddLines, labeled: bool
+) -> tuple[Layout | None, list[list[Row]]]:
+    """Returns the layout of a file, None if it has a sentence per line, and the lines between blank lines."""
+    blocks = [[Row(line, fields_of(line.text)) for line in block] for block in numbered_lines.blocks(path, odd)]
+    has_marks = any(row.fields[0] == DOCUMENT for rows in blocks for row in rows)
+    if has_marks:
+        blocks = list(filter(None, ([row for row in rows if row.fields[0] != DOCUMENT] for rows in blocks)))
+    plain = list(filter(None, (rows[_num_comments(rows) :] for rows in blocks)))
+    return column_layout.find(path, plain or blocks, reading, labeled, has_marks), blocks
 
 
-def _rows(path: str | os.PathLike, reading: Reading, odd: OddLines) -> tuple[Layout, list[list[Row]]]:
-    """Returns the layout of a file and each sentence's rows that have a token."""
-    blocks = _blocks(path, odd)
-    # Where the lines at the beginning that may be comments end.
-    starts = [next((n for n, row in enumerate(rows) if row.line.text[0] != "#"), len(rows)) for rows in blocks]
-    plain = [rows[start:] for rows, start in zip(blocks, starts, strict=True) if rows[start:]]
-    layout = column_layout.find(path, plain or blocks, reading)
+def _num_comments(rows: list[Row]) -> int:
+    """Returns how many lines at the beginning may be comments."""
+    return next((number for number, row in enumerate(rows) if row.line.text[0] != "#"), len(rows))
+
+
+def _token_rows(layout: Layout, blocks: list[list[Row]], odd: OddLines) -> list[list[Row]]:
+    """Returns the rows of each sentence that have a token."""
     sentences = []
-    for rows, start in zip(blocks, starts, strict=True):
+    for rows in blocks:
+        start = _num_comments(rows)
         of_tokens = [row for row in rows[:start] if layout.is_row(row)] + rows[start:]
-        sentences.append([cleaned for row in of_tokens if (cleaned := _cleaned(row, layout, odd))])
-    return layout, list(filter(None, sentences))
+        sentence = [cleaned for row in of_tokens if (cleaned := _cleaned(row, layout, odd))]
+        if sentence and odd.has_words(sentence[0].line.number, [_token_and_tag(row, layout)[0] for row in sentence]):
+            sentences.append(sentence)
+    return sentences
 
 
 def _cleaned(row: Row, layout: Layout, odd: OddLines) -> Row | None:
@@ -208,7 +198,9 @@ def _token_and_tag(row: Row, layout: Layout) -> tuple[str, str]:
     fields, columns = row.fields, range(-len(row.fields), len(row.fields))
     token = ""
     if layout.token in columns:
-        token = numbered_lines.normalize_form(fields[layout.token].removeprefix(layout.prefix))
+        # Tables with names of columns may be of pandas or a spreadsheet.
+        token = tables.unquoted(fields[layout.token]) if layout.header else fields[layout.token]
+        token = numbered_lines.normalize_form(token.removeprefix(layout.prefix))
     if layout.tag is None:
         return token, ""
     if len(fields) < 2 or layout.tag not in columns or not tag_schemes.is_tag(fields[layout.tag]):

@@ -13,8 +13,8 @@ _COLUMN_OF = {"upos": 3, "xpos": 4}
 def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
     """Returns the sentences of a CoNLL-U file with the tags of a column, `"upos"` or `"xpos"`.
 
-    Multiword tokens, whose words follow them, and empty nodes are left out. So is a word whose form is only white
-    space, with a warning.
+    Multiword tokens, whose words follow them, and empty nodes are left out. So are words whose form is only white
+    space, and sentences whose words are withheld, `_` for each, with a warning.
     """
     sentences, odd = [], OddLines(path)
     for block in numbered_lines.blocks(path, odd):
@@ -34,7 +34,6 @@ def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
                 continue
             tokens.append(token)
             labels.append(tag)
-        if tokens:
+        if tokens and odd.has_words(block[0].number, tokens):
             sentences.append(Tagged(tokens, labels))
-    odd.report()
-    return numbered_lines.require_nonempty(sentences, path, "sentence")
+    return odd.finish(sentences, "sentence")

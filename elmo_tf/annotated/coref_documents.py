@@ -2,14 +2,15 @@
 
 import collections
 import dataclasses
+import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from elmo_tf.annotated import numbered_lines
-from elmo_tf.annotated.numbered_lines import Line
+from elmo_tf.annotated import named_rows, numbered_lines, tables
+from elmo_tf.annotated.numbered_lines import Line, OddLines
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
@@ -25,6 +26,7 @@ _NOTHING = ("-", "_", "*", "")  # no mention, or no speaker
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 _ABBREVIATION = re.compile(ABBREVIATIONS, re.IGNORECASE)
 _WORD = 3
+_INSPECTED = 200  # lines from which columns are recognized
 # CoNLL-2012 has eleven columns before the predicates' and the mentions', and the speaker in the tenth.
 _SPEAKER, _COLUMNS = 9, 12
 # OntoNotes' names begin with the genre's folder; GUM's have the genre after the first underscore.
@@ -79,18 +81,36 @@ def read_documents(path: str | os.PathLike, labeled: bool = True, tokenizer: str
     word]`, counted from 0 through the document; `doc_key` and `speakers`, a name for each word, are optional.
 
     Unless `labeled`, clusters are optional, an object may have `text` instead of `sentences`, and a file in neither
-    format is a document of running text. `tokenizer` splits text.
+    format is a document of running text. `tokenizer` splits text. Documents whose words are withheld, `[WORD]` or `_`
+    for each, are left out with a warning.
     """
-    texts = (line.text for line in numbered_lines.nonblank_lines(path))
-    first = next((text for text in texts if not text.startswith("# ")), "")
-    if first.lstrip().startswith("{"):
-        documents = [_of_json(line, labeled, tokenizer) for line in numbered_lines.nonblank_lines(path)]
-    elif labeled or first.startswith("#begin document"):
-        documents = [document for document in _of_columns(path) if document.sentences]
-    else:
+    odd, numbered = OddLines(path), []
+    plain = (line for line in numbered_lines.nonblank_lines(path) if not line.text.startswith("# "))
+    first_lines = list(itertools.islice(plain, _INSPECTED))
+    if named_rows.has_named_values(path):
+        numbered = [(line, _of_json(line, labeled, tokenizer)) for line in numbered_lines.nonblank_lines(path)]
+    elif labeled or (first_lines and first_lines[0].text.startswith("#begin document")):
+        numbered = list(_of_columns(path))
+    elif first_lines:
+        _check_text(path, first_lines)
         document = document_of_text("\n".join(line.text for line in numbered_lines.lines(path)), tokenizer=tokenizer)
-        documents = [document] if document.sentences else []
-    return numbered_lines.require_nonempty(documents, path, "document with words")
+        numbered = [(first_lines[0], document)]
+    documents = [
+        document
+        for line, document in numbered
+        if document.sentences and odd.has_words(line.number, list(itertools.chain(*document.sentences)))
+    ]
+    return odd.finish(documents, "document with words")
+
+
+def _check_text(path: str | os.PathLike, lines: Sequence[Line]) -> None:
+    """Raises `InputError` if what would be running text is a table, given its first lines."""
+    rows = [numbered_lines.split(line.text) for line in lines]
+    are_columns = {len(fields) for fields in rows} == {len(rows[0])} and len(rows[0]) > _WORD + 1
+    if are_columns and all(fields[-1] in _NOTHING or _BRACKETS.fullmatch(fields[-1]) for fields in rows):
+        raise lines[0].error("a line #begin document before columns")
+    if tables.are_tabbed(lines) or tables.comma_cells(path):
+        raise InputError(str(path), "a table, not columns of CoNLL-2012, JSON lines or running text")
 
 
 def document_of_text(text: str, key: str = "", tokenizer: str = "penn") -> Document:
@@ -126,14 +146,15 @@ def _with_abbreviations(words: list[Word]) -> list[Word]:
     return joined
 
 
-def _of_columns(path: str | os.PathLike) -> Iterator[Document]:
+def _of_columns(path: str | os.PathLike) -> Iterator[tuple[Line, Document]]:
+    """Yields a line of each document, and the document."""
     document = None
     columns: list[tuple[Line, str]] = []  # for each word of the document, its column of mentions
     for line in numbered_lines.lines(path):
         text = line.text
         if text.startswith("#begin document"):
             if document:
-                yield _completed(document, columns)
+                yield columns[0][0] if columns else line, _completed(document, columns)
             match = _BEGIN.match(text)
             name, part = match.groups() if match else (text, None)
             document, columns = Document(f"{name}_{int(part or 0)}", [[]], speakers=[[]]), []
@@ -150,7 +171,7 @@ def _of_columns(path: str | os.PathLike) -> Iterator[Document]:
             document.speakers[-1].append("" if speaker in _NOTHING else speaker)
             columns.append((line, fields[-1]))
     if document:
-        yield _completed(document, columns)
+        yield columns[0][0] if columns else line, _completed(document, columns)
 
 
 def _completed(document: Document, columns: list[tuple[Line, str]]) -> Document:
@@ -183,10 +204,10 @@ def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
 
 
 def _of_json(line: Line, labeled: bool, tokenizer: str) -> Document:
-    row = json_file.parse(line.text, _LabeledRow if labeled else _Row, line.location)
+    row = named_rows.parse(line, _LabeledRow if labeled else _Row)
     if row.sentences is None:
         if row.text is None:
-            raise line.error("sentences or text")
+            raise named_rows.lacking(line, json_file.parse(line.text, dict, line.location), ["sentences or text"])
         document = document_of_text(row.text, row.doc_key or "", tokenizer)
         if not document.sentences:
             raise line.error("words in text", row.text)

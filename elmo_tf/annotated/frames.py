@@ -10,11 +10,10 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from elmo_tf.annotated import numbered_lines, tag_schemes
-from elmo_tf.annotated.numbered_lines import Line
+from elmo_tf.annotated import named_rows, numbered_lines, tag_schemes
+from elmo_tf.annotated.numbered_lines import Line, OddLines
 from elmo_tf.annotated.tag_schemes import Span
 from elmo_tf.errors import InputError
-from elmo_tf.files import json_file
 
 _BETWEEN = "|||"
 _SEPARATOR = re.compile(rf"(?:^|\s){re.escape(_BETWEEN)}(?=\s|$)", re.ASCII)
@@ -64,10 +63,14 @@ def read_frames(path: str | os.PathLike, labeled: bool = True) -> list[list[Fram
     - with `|||`: a frame per line, `index words ||| tags` (deep_srl).
     - else CoNLL-2005's columns: words first, then any, predicates, and a column of arguments for each predicate.
 
-    Unless `labeled`, frames have no roles; `tags` and what follows `|||` are optional.
+    Unless `labeled`, frames have no roles; `tags` and what follows `|||` are optional. Sentences whose words are
+    withheld, `[WORD]` or `_` for each, are left out with a warning.
     """
-    sentences = list(filter(None, _sentences(path, labeled)))
-    return numbered_lines.require_nonempty(sentences, path, "predicate with its roles" if labeled else "predicate")
+    odd = OddLines(path)
+    sentences = [
+        frames for line, frames in _sentences(path, labeled) if frames and odd.has_words(line.number, frames[0].tokens)
+    ]
+    return odd.finish(sentences, "predicate with its roles" if labeled else "predicate")
 
 
 def checked_frame(
@@ -86,7 +89,8 @@ def checked_frame(
     return Frame(tokens, int(predicate), tags)
 
 
-def _sentences(path: str | os.PathLike, labeled: bool) -> Iterator[list[Frame]]:
+def _sentences(path: str | os.PathLike, labeled: bool) -> Iterator[tuple[Line, list[Frame]]]:
+    """Yields the first line of each sentence, and its frames."""
     lines = numbered_lines.nonblank_lines(path)
     first = next(lines, None)
     if first is None:
@@ -94,14 +98,15 @@ def _sentences(path: str | os.PathLike, labeled: bool) -> Iterator[list[Frame]]:
     lines = itertools.chain([first], lines)
     last = first.text.split()[-1]
     if re.match(r'\s*\{\s*["}]', first.text):
-        yield from (_frames_of_json(line, labeled) for line in lines)
+        yield from ((line, _frames_of_json(line, labeled)) for line in lines)
     elif _BETWEEN in first.text.split():
-        all_frames = (_frame_of_text(line, labeled) for line in lines)
-        for tokens, frames in itertools.groupby(all_frames, lambda frame: frame.tokens):
-            yield [dataclasses.replace(frame, tokens=tokens) for frame in frames]
+        all_frames = ((line, _frame_of_text(line, labeled)) for line in lines)
+        for tokens, pairs in itertools.groupby(all_frames, lambda pair: pair[1].tokens):
+            numbered, frames = zip(*pairs, strict=True)
+            yield numbered[0], [dataclasses.replace(frame, tokens=tokens) for frame in frames]
     elif first.text.startswith(_BEGIN) or (last != first.text.strip() and (last == _NOTHING or _CELL.fullmatch(last))):
-        for sentence in _frames_of_columns(path):
-            yield sentence if labeled else [dataclasses.replace(frame, tags=None) for frame in sentence]
+        for line, sentence in _frames_of_columns(path):
+            yield line, sentence if labeled else [dataclasses.replace(frame, tags=None) for frame in sentence]
     else:
         raise first.error(f"JSON objects, index words {_BETWEEN} tags, or the columns of CoNLL-2005 or CoNLL-2012")
 
@@ -116,7 +121,7 @@ def _frame_of_text(line: Line, labeled: bool) -> Frame:
 
 
 def _frames_of_json(line: Line, labeled: bool) -> list[Frame]:
-    row = json_file.parse(line.text, _Row, line.location)
+    row = named_rows.parse(line, _Row)
     frames = [row] if row.frames is None else row.frames
     if labeled and any(frame.tags is None for frame in frames):
         raise line.error("tags with each pred")
@@ -124,7 +129,7 @@ def _frames_of_json(line: Line, labeled: bool) -> list[Frame]:
     return [checked_frame(tokens, frame.pred, frame.tags if labeled else None, line.error) for frame in frames]
 
 
-def _frames_of_columns(path: str | os.PathLike) -> Iterator[list[Frame]]:
+def _frames_of_columns(path: str | os.PathLike) -> Iterator[tuple[Line, list[Frame]]]:
     is_2012 = False
     for block in numbered_lines.blocks(path):
         is_2012 = is_2012 or block[0].text.startswith(_BEGIN)
@@ -135,7 +140,7 @@ def _frames_of_columns(path: str | os.PathLike) -> Iterator[list[Frame]]:
         if rows:
             word, columns = _columns_2012(rows) if is_2012 else _columns_2005(rows)
             tokens = [numbered_lines.normalize_form(fields[word]) or fields[word] for _, fields in rows]
-            yield [Frame(tokens, *_roles(rows, column)) for column in columns]
+            yield rows[0][0], [Frame(tokens, *_roles(rows, column)) for column in columns]
 
 
 def _columns_2012(rows: _Rows) -> tuple[int, range]:

@@ -1,66 +1,61 @@
-"""Rows with named values: JSON lines, tables with a header, and Parquet, as Hugging Face's and GLUE's data sets are."""
+"""Rows whose values have names, as Hugging Face's data sets have: JSON lines and Parquet."""
 
 import itertools
 import os
 import pathlib
+import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 
-Record = tuple[Line, dict[str, Any]]
+_MAX_SHOWN = 20  # names of values in a message
+_Row = TypeVar("_Row", bound=msgspec.Struct)
 
 
 def has_named_values(path: str | os.PathLike) -> bool:
-    """Whether rows carry their field names: Parquet or JSON lines."""
-    return is_parquet(path) or numbered_lines.first_line(path).lstrip().startswith("{")
+    """Whether rows carry their names: Parquet or JSON lines. Raises `InputError` if a file is a JSON array."""
+    if is_parquet(path):
+        return True
+    first = " ".join(line.text for line in itertools.islice(numbered_lines.nonblank_lines(path), 2)).lstrip()
+    if re.match(r"\[\s*\{", first):
+        raise InputError(str(path), "a JSON array; write an object per line, for example by: jq -c '.[]' OLD > NEW")
+    return first.startswith("{")
 
 
-def has_header(path: str | os.PathLike, names: Collection[Collection[str]]) -> bool:
-    """Whether a file's first line has tabs and, of each of `names`, any of its alternatives."""
-    header = _cells(numbered_lines.first_line(path))
-    return len(header) > 1 and all(set(header) & set(alternatives) for alternatives in names)
-
-
-def read(path: str | os.PathLike) -> Iterator[Record]:
-    """Yields each row of a file with its values by name: Parquet, JSON lines, or columns that the first line names."""
+def read(path: str | os.PathLike) -> Iterator[tuple[Line, dict[str, Any]]]:
+    """Yields each row of Parquet or JSON lines with its values by name."""
     if is_parquet(path):
         yield from _of_parquet(path)
         return
-    lines = numbered_lines.nonblank_lines(path)
-    first = next(lines, None)
-    if first is None:
-        return
-    if first.text.lstrip().startswith("{"):
-        for line in itertools.chain([first], lines):
-            yield line, json_file.parse(line.text, dict, line.location)
-        return
-    header = _cells(first.text)
-    for line in lines:
-        yield line, dict(zip(header, line.text.split("\t"), strict=False))
+    for line in numbered_lines.nonblank_lines(path):
+        yield line, json_file.parse(line.text, dict, line.location)
 
 
-def value(row: dict[str, Any], names: Collection[str]) -> Any:
-    """Returns the first value that a row has under any of these names; None without a value."""
-    return next((row[name] for name in names if row.get(name) is not None), None)
+def parse(line: Line, kind: type[_Row]) -> _Row:
+    """Returns the JSON object of a line as a `msgspec.Struct`.
+
+    Raises:
+        InputError: naming all missing keys, and those that are there.
+    """
+    values = json_file.parse(line.text, dict[str, Any], line.location)
+    names = [field.encode_name for field in msgspec.structs.fields(kind) if field.required]
+    if missing := [name for name in names if name not in values]:
+        raise lacking(line, values, missing)
+    return json_file.convert(values, kind, line.location)
 
 
-def label(
-    line: Line, row: dict[str, Any], names: Sequence[str], labels: Sequence[str], unknown: Collection[str] = ()
-) -> str | None:
-    """Returns a row's label, which may be an index into `labels`; None if it is missing or among `unknown`."""
-    stored = value(row, names)
-    if isinstance(stored, bool) or not isinstance(stored, (str, int, float, type(None))):
-        raise line.error(f"a label in {names[0]}", str(stored))
-    if isinstance(stored, float):
-        stored = int(stored) if stored.is_integer() else str(stored)
-    text = "" if stored is None else str(stored).strip()
-    if not text or text in unknown:
-        return None
-    return named_label(line, text, labels) if text.isdecimal() else text
+def lacking(line: Line, keys: Collection[str], missing: Sequence[str], hint: str = "") -> InputError:
+    """Returns the error for a row that has values under `keys`, but not those that are missing."""
+    shown = ", ".join(map(repr, itertools.islice(keys, _MAX_SHOWN))) + ", ..." * (len(keys) > _MAX_SHOWN)
+    return InputError(
+        line.location, f"it has {shown or 'no values'}, but no {', and no '.join(missing)}{hint and f'; {hint}'}"
+    )
 
 
 def named_label(line: Line, number: str | int, labels: Sequence[str]) -> str:
@@ -72,16 +67,12 @@ def named_label(line: Line, number: str | int, labels: Sequence[str]) -> str:
     return labels[int(number)]
 
 
-def _cells(text: str) -> list[str]:
-    return [name.strip() for name in text.split("\t")]
-
-
 def is_parquet(path: str | os.PathLike) -> bool:
     """Whether a file is Parquet, by its ending."""
     return pathlib.Path(path).suffix == ".parquet"
 
 
-def _of_parquet(path: str | os.PathLike) -> Iterator[Record]:
+def _of_parquet(path: str | os.PathLike) -> Iterator[tuple[Line, dict[str, Any]]]:
     try:
         import pyarrow.parquet  # noqa: PLC0415 - Beam brings it
     except ImportError:

@@ -7,7 +7,7 @@ import os
 import pathlib
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, NamedTuple, TypeVar
 
 from elmo_tf.errors import InputError, not_utf8, unreadable
@@ -20,6 +20,8 @@ _UNREADABLE = (*compressed.DAMAGED, zipfile.BadZipFile, RuntimeError)
 _COMPRESSED = (".xz", ".gz", ".bz2")
 _Items = TypeVar("_Items", list, dict)
 _RUN = re.compile(r"[^ \t\n\v\f\r]+")  # ASCII white space only, like `bytes.split`; a no-break space does not split
+# What stands for each word of a treebank that may not be published with its words.
+_WITHHELD = re.compile(r"_+|\[WORD\]")
 # How treebanks write brackets of the text.
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
@@ -50,7 +52,7 @@ class OddLines:
 
     def __init__(self, path: str | os.PathLike, strict: bool = False):
         self._path, self._strict = str(path), strict
-        self._count = 0
+        self._count = self._num_withheld = 0
         self._first: list[str] = []
 
     def add(self, number: int, problem: str, action: str = "left out") -> None:
@@ -60,6 +62,21 @@ class OddLines:
         self._count += 1
         if self._count <= _MAX_REPORTED:
             self._first.append(f"line {number} ({problem}: {action})")
+
+    def has_words(self, number: int, forms: Sequence[str]) -> bool:
+        """Whether a sentence has its words; if they are withheld, records its line as left out."""
+        if len(forms) < 2 or not all(map(_WITHHELD.fullmatch, forms)):
+            return True
+        self._num_withheld += 1
+        self.add(number, f"words are withheld, {forms[0]} stands for each")
+        return False
+
+    def finish(self, items: _Items, kind: str) -> _Items:
+        """Reports the lines, and returns `items`, what the file has; raises `InputError` if there are none."""
+        self.report()
+        if not items and self._num_withheld:
+            raise InputError(self._path, f"it has no {kind}, because its words are withheld: add them to it first")
+        return require_nonempty(items, self._path, kind)
 
     def report(self) -> None:
         """Logs how many there were and the first ones, if there were any."""
@@ -132,8 +149,8 @@ def split(text: str) -> list[str]:
 
 
 def normalize_form(form: str) -> str:
-    """Undoes treebank escapes (`-LRB-` -> `(`) and removes white space; "" for white space alone."""
-    form = "".join(form.split())
+    """Undoes treebank escapes (`-LRB-` -> `(`), and drops white space around a form, but not in it."""
+    form = form.strip()
     return _BRACKETS.get(form, form)
 
 

@@ -17,6 +17,9 @@ class Reading:
 
     token_column: Column | None = None  # None: detected from the file's first sentences
     tag_column: Column | None = None  # the same
+    prefers_columns: bool = False  # whether a single line that may be a token and its tag is one, not a sentence
+    text_columns: tuple[str, ...] = ()  # of the sentence, or of both, by name; (): by the names of published data sets
+    label_column: str | None = None  # the same
     labels: tuple[str, ...] = ()  # names of labels that a file has as numbers from 0
     strict: bool = False  # whether an odd line is an error instead of left out
     tokenizer: str = "penn"  # of running text, a name in `tokenizers.TOKENIZERS`

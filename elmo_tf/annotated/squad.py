@@ -173,7 +173,7 @@ def _rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
 def _questions_in_rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
     """Like `_rows`, for a file with a question in each row."""
     for line, _ in named_rows.read(path):
-        row = json_file.parse(line.text, _Row, line.location)
+        row = named_rows.parse(line, _Row)
         lists = row.answers or _Answers([], [])
         if len(lists.text) != len(lists.answer_start):
             raise line.error("answers whose lists text and answer_start have the same length")
@@ -188,4 +188,4 @@ def _is_row(text: str) -> bool:
         first = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    return isinstance(first, dict) and bool({"question", "context"} & first.keys())
+    return isinstance(first, dict) and "data" not in first

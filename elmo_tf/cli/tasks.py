@@ -81,6 +81,11 @@ def _add_reading(parser: argparse.ArgumentParser, task: str) -> None:
         )
         add("--token-column", type=index_or_name, metavar="N", help=f"the column of tokens: {about}")
         add("--tag-column", type=index_or_name, metavar="N", help=f"the column of tags: {about}")
+    if task in ("sentiment", "entailment"):
+        texts, number = ("premise and hypothesis", 2) if task == "entailment" else ("the sentence", 1)
+        about = "in the first line of a table or in JSON (default: as in published data sets)"
+        add("--text-column", dest="text_columns", nargs=number, metavar="NAME", help=f"the name of {texts} {about}")
+        add("--label-column", metavar="NAME", help=f"the name of the label {about}")
     if task in ("ner", "sentiment", "entailment"):
         help_text = "names of labels that files have as numbers from 0: a,b,c, or a file with one per line"
         add("--labels", metavar="NAMES", help=help_text)
@@ -91,8 +96,12 @@ def _add_reading(parser: argparse.ArgumentParser, task: str) -> None:
 
 def _reading(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns the fields of `Reading` that were given."""
-    names = ("token_column", "tag_column", "labels", "strict")
+    names = ("token_column", "tag_column", "text_columns", "label_column", "labels", "strict")
     given = {name: value for name in names if (value := getattr(arguments, name, None)) is not None}
+    if "text_columns" in given:
+        given["text_columns"] = tuple(given["text_columns"])
+    if getattr(arguments, "format", "json") == "conll":
+        given["prefers_columns"] = True
     if "labels" in given:
         given["labels"] = reading_options.label_names(given["labels"])
     return given

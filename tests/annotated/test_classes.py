@@ -12,7 +12,6 @@ def test_labels_and_tokens_are_read(tmp_path):
     path = write(tmp_path, "good\tIt works .\n\nnot bad\tReally\n")
     assert classes.read_classes(path) == [Classified(["It", "works", "."], "good"), Classified(["Really"], "not bad")]
     assert classes.read_classes(path, labeled=False) == [Classified(["It", "works", "."]), Classified(["Really"])]
-    assert classes.read_classes(write(tmp_path, "-1\tIt works\n"))[0].label == "-1"
     table = write(tmp_path, "index\tsentence\n0\tIt works\n")  # what is to be predicted needs no label
     assert classes.read_classes(table, labeled=False) == [Classified(["It", "works"])]
 
@@ -39,10 +38,48 @@ def test_sentences_are_split_by_the_tokenizer_that_is_asked_for(tmp_path):
     assert classes.read_classes(path)[0].tokens == ["new", "york", ",", "(", "x", ")"]
 
 
+@pytest.mark.parametrize("unknown", ["-1", "-1.0", " -1"])
+@pytest.mark.parametrize("row", ['{{"text": "It works", "label": {}}}\n', "{}\tIt works\n"])
+def test_minus_one_is_no_label_and_its_rows_are_counted(tmp_path, caplog, row, unknown):
+    path = write(tmp_path, row.format(1) + row.format(unknown) * 2)
+    for labels in ((), ("bad", "good")):
+        caplog.clear()
+        (sentence,) = classes.read_classes(path, Reading(labels=labels, strict=True))
+        assert sentence == Classified(["It", "works"], ["1", *labels][-1])
+        assert caplog.messages == [f"warning: {path}: 2 of 3 rows have no label (-1): left out"]
+    assert len(classes.read_classes(path, labeled=False)) == 3
+
+
+@pytest.mark.parametrize("missing", ["NaN", "null", "Infinity", '" "', "true"])
+def test_a_row_whose_label_is_missing_is_named(tmp_path, missing):
+    path = write(tmp_path, f'{{"text": "a", "label": 1.0}}\n{{"text": "b", "label": {missing}}}\n')
+    assert_refused(classes.read_classes, path, "a label in label, found ", line=2)
+
+
+def test_parquet_has_the_same_labels(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.parquet"
+    for last, message in ((-1.0, None), (float("nan"), "a label in label, found 'nan'"), (None, "a label in label, ")):
+        table = pyarrow.table({"text": ["a", "b"], "label": pyarrow.array([1.0, last], from_pandas=False)})
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+        if message:
+            assert_refused(classes.read_classes, path, message, line=2)
+        else:
+            assert classes.read_classes(path) == [Classified(["a"], "1")]
+
+
+def test_sentences_without_words_are_left_out_of_predictions_and_counted(tmp_path, caplog):
+    path = write(tmp_path, "text\tid\nIt works\t0\n\t1\n")
+    assert classes.read_classes(path, labeled=False) == [Classified(["It", "works"])]
+    assert caplog.messages == [f"warning: {path}: 1 odd line: line 3 (no words: left out)"]
+    cut = write(tmp_path, "id\ttext\n0\tIt works\n1\n")
+    assert_refused(lambda path: classes.read_classes(path, labeled=False), cut, "text has no words: None", line=3)
+
+
 @pytest.mark.parametrize("line", ["It works", "\tIt works", "good\t "])
 def test_a_line_without_label_or_sentence_is_refused(tmp_path, line):
     path = write(tmp_path, f"a\tb\n{line}\n")
-    assert_refused(classes.read_classes, path, "a label, a tab and a sentence, found ", line=2)
+    assert_refused(classes.read_classes, path, "a label (and a sentence between tabs|in label), found ", line=2)
 
 
 def test_every_phrase_has_its_tokens_and_class(tmp_path):

@@ -1,6 +1,7 @@
 """Files with a token and a tag per line, and tokens and tags as lists in rows."""
 
 import functools
+import itertools
 import json
 import logging
 
@@ -37,9 +38,15 @@ def test_a_column_of_conll_2003_is_chosen(tmp_path):
     assert_refused(lambda path: columns.read_columns(path, wrong), path, ".*, found 'EU NNP I-NP I-ORG'", line=3)
 
 
-def test_white_space_around_columns_or_in_a_token_is_dropped(tmp_path):
+def test_white_space_around_columns_is_dropped_and_in_a_token_stays(tmp_path):
     path = write(tmp_path, "1\u00a0000 B-X \nEUR\tI-X \n")
-    assert columns.read_columns(path) == [Tagged(["1000", "EUR"], ["B-X", "I-X"])]
+    assert columns.read_columns(path) == [Tagged(["1\u00a0000", "EUR"], ["B-X", "I-X"])]
+    path = write(tmp_path, "An\tB-PER\nl\u00e0\tO\n sinh vi\u00ean \tO\n\nBo\tB-PER\n10 000\tO\n")
+    expected = [["An", "l\u00e0", "sinh vi\u00ean"], ["Bo", "10 000"]]
+    for labeled in (True, False):
+        assert [sentence.tokens for sentence in columns.read_columns(path, labeled=labeled)] == expected
+    (path := tmp_path / "rows").write_text('{"tokens": ["10 000", " a "], "tags": ["O", "O"]}')
+    assert columns.read_columns(path) == [Tagged(["10 000", "a"], ["O", "O"])]
     path = write(tmp_path, "New B-LOC x\nYork I-LOC y\n")
     assert columns.read_columns(path) == [Tagged(["New", "York"], ["B-LOC", "I-LOC"])]
 
@@ -70,9 +77,25 @@ HEADER = "id,x\tword\tner\tsource\n0\tAna\tB-PER\tO\n0\tsat\tO\tO\n"
         (MULTICONER, [(["ana", "sat"], ["B-PER", "O"]), (["#"], ["O"])]),
         (WIKIANN, [(["Ana", "sat"], ["B-PER", "O"]), ([":"], ["O"])]),
         (HEADER, [(["Ana", "sat"], ["B-PER", "O"])]),
+        (HEADER.replace("ner", "tag"), [(["Ana", "sat"], ["B-PER", "O"])]),
+        (HEADER.replace("word", "Token").replace("\tsource", "\tNER_TAGS"), [(["Ana", "sat"], ["O", "O"])]),
+        ("pos word tag\nNNP Ana B-PER\nVBD sat O\n", [(["Ana", "sat"], ["B-PER", "O"])]),
+        ("entity\tpos\tform\nB-PER\tNNP\tAna\nO\tVBD\tsat\n", [(["Ana", "sat"], ["B-PER", "O"])]),
         ("B-PER Ana\nO sat\n", [(["Ana", "sat"], ["B-PER", "O"])]),
+        ("B-PER\tAna\nO\tsat\n", [(["Ana", "sat"], ["B-PER", "O"])]),
+        ("0\tAna\tB-PER\n0\tsat\tO\n", [(["Ana", "sat"], ["B-PER", "O"])]),
+        ("s1 Ana B-PER\ns1 sat O\n\ns2 Bo B-PER\n", [(["Ana", "sat"], ["B-PER", "O"]), (["Bo"], ["B-PER"])]),
+        ("Ana B-PER x\nsat O y\n", [(["Ana", "sat"], ["B-PER", "O"])]),
+        ("Ana B-PER\nsat VBD O\n", [(["Ana", "sat"], ["B-PER", "O"])]),
+        ("John\tNNP\tB-PER\n", [(["John"], ["B-PER"])]),
+        ("-DOCSTART- -X- O\n\nJohn NNP B-PER\n", [(["John"], ["B-PER"])]),
+        ("1\tJohn\tNNP\tB-PER\tO\n", [(["John"], ["B-PER"])]),
     ],
-    ids=["universal", "germeval", "multiconer", "wikiann", "header", "tags first"],
+    ids=[
+        *("universal", "germeval", "multiconer", "wikiann", "chosen by name", "known names", "known in any case"),
+        *("names between spaces", "names in another order", "tags first", "tags first, tabs", "number first"),
+        *("sentence first", "tags in the middle", "ragged", "single, tabs", "single, document", "single, indexed"),
+    ],
 )
 def test_columns_are_found_in_files_as_they_are_published(tmp_path, caplog, text, expected):
     caplog.set_level(logging.INFO, "elmo_tf")
@@ -82,10 +105,11 @@ def test_columns_are_found_in_files_as_they_are_published(tmp_path, caplog, text
     assert [(sentence.tokens, sentence.labels) for sentence in sentences] == expected
     (record,) = caplog.records
     assert "tokens in column " in record.getMessage()
-    # `predict` reads the same sentences. A sentence may begin `O homem`: the user has to name a first column of tags.
-    given = Reading(tag_column=0) if text.startswith("B-PER") else given
+    # `predict` and `text` read the same sentences.
     assert columns.has_columns(path, given)
     assert columns.read_columns(path, given, labeled=False) == [Tagged(tokens) for tokens, _ in expected]
+    tags = [["B-X"] * len(tokens) for tokens, _ in expected]
+    assert sum("B-X" in line for line in columns.with_tags(path, given, tags)) == sum(map(len, tags))
 
 
 def test_columns_that_can_be_read_in_two_ways_are_refused_with_both(tmp_path):
@@ -97,6 +121,108 @@ def test_columns_that_can_be_read_in_two_ways_are_refused_with_both(tmp_path):
         columns.read_columns(write(tmp_path, "B-PER Ana x\nO sat y\n"))
     with pytest.raises(InputError, match=r"no column is called 'tag'; the first line has Ana, B-PER$"):
         columns.read_columns(write(tmp_path, "Ana B-PER\n"), Reading(tag_column="tag"))
+
+
+@pytest.mark.parametrize("labeled", [True, False])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0\tEU\tNNP\tB-ORG\n0\tmet\tVBD\tO\n", r".* tokens: line 1 has 'EU' \(--token-column 1\) or 'NNP'"),
+        ("s EU NNP B-ORG\ns met VBD O\n", r".* tokens: line 1 has 'EU' \(--token-column 1\) or 'NNP'"),
+        ("B-ORG EU NNP B-NP\nO met VBD O\n", r".* tokens: line 1 has 'EU' \(--token-column 1\) or 'NNP'"),
+        ("Ana NNP B-PER\tB-PER\nsat VBD O\tO\n", "columns between tabs or between spaces, not both, or --token-column"),
+    ],
+)
+def test_columns_in_an_order_that_is_not_documented_are_asked_for(tmp_path, text, message, labeled):
+    path = write(tmp_path, text)
+    with pytest.raises(InputError, match=message):
+        columns.read_columns(path, labeled=labeled)
+    tokens = columns.read_columns(path, Reading(token_column=1 if "EU" in text else 0, tag_column=-1), labeled)[
+        0
+    ].tokens
+    assert tokens in (["EU", "met"], ["Ana NNP B-PER", "sat VBD O"])
+
+
+COLUMNS = {
+    "sentence_id": ("s0", "s0", "s0", "s1"),
+    "index": ("0", "1", "2", "3"),
+    "word": ("Ana", "met", "Bo", "Rome"),
+    "pos": ("NNP", "VBD", "NNP", "NNP"),
+    "chunk": ("B-NP", "B-VP", "B-NP", "B-NP"),
+    "ner": ("B-PER", "O", "O", "B-LOC"),
+}
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("separator", ["\t", " "])
+@pytest.mark.parametrize("number", range(2, 5))
+def test_labels_or_not_any_order_of_columns_has_the_same_reading_or_the_same_error(tmp_path, number, separator, header):
+    def result(labeled: bool) -> list | str:
+        try:
+            return [sentence.tokens for sentence in columns.read_columns(tmp_path / "file", labeled=labeled)]
+        except InputError as error:
+            return str(error)
+
+    for names in itertools.permutations(COLUMNS, number):
+        if not {"word", "ner"} <= set(names):
+            continue
+        rows = [separator.join(COLUMNS[name][row] for name in names) for row in range(4)]
+        rows.insert(3, "")
+        write(tmp_path, "\n".join([separator.join(names)] * header + rows))
+        labeled, unlabeled = result(True), result(False)
+        assert labeled == unlabeled
+        is_documented = names[0] == "word" and names[-1] == "ner"
+        assert labeled == [["Ana", "met", "Bo"], ["Rome"]] or not (header or is_documented), names
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("EU\tNNP\nmet\tVBD\n", "it seems to be a table: --token-column says which column has the tokens"),
+        ("id\ttoks\tgold\n0\tEU\t?\n", "it seems to be a table: --token-column"),
+        ("Word,POS,Tag\nEU,NNP,B-ORG\n", "a table between commas or semicolons"),
+    ],
+)
+def test_a_table_is_not_tagged_as_running_text(tmp_path, text, message):
+    path = write(tmp_path, text)
+    assert_refused(functools.partial(columns.read_columns, labeled=False), path, message)
+    with pytest.raises(InputError):
+        columns.read_columns(path)
+
+
+def test_a_single_token_row_is_one_if_something_says_so(tmp_path):
+    path = write(tmp_path, "John NNP O\n")
+    assert columns.read_columns(path, labeled=False) == [Tagged(["John", "NNP", "O"])]
+    for given in (Reading(prefers_columns=True), Reading(token_column=0), Reading(tag_column=-1)):
+        assert columns.read_columns(path, given, labeled=False) == [Tagged(["John"])]
+        assert list(columns.with_tags(path, given, [["B-PER"]])) == ["John NNP B-PER"]
+    path = write(tmp_path, "John sleeps\n")
+    assert columns.read_columns(path, Reading(prefers_columns=True), labeled=False) == [Tagged(["John", "sleeps"])]
+
+
+WITHHELD = "1\t_\tB-PER\t-\n2\t_____\tO\t-\n"
+
+
+def test_withheld_words_are_no_words(tmp_path, caplog):
+    path = write(tmp_path, WITHHELD)
+    rows = write(tmp_path, '{"tokens": ["_", "_"], "tags": ["O", "O"]}', "rows")
+    for withheld in (path, rows):
+        for labeled in (True, False):
+            read = functools.partial(columns.read_columns, labeled=labeled)
+            assert_refused(read, withheld, "it has no sentence, because its words are withheld: add them")
+    path = write(tmp_path, f"{WITHHELD}\n1\tAna\tB-PER\t-\n2\t_\tO\t-\n\n1\t_\tO\t-\n")
+    caplog.clear()
+    assert columns.read_columns(path) == [Tagged(["Ana", "_"], ["B-PER", "O"]), Tagged(["_"], ["O"])]
+    assert caplog.messages[-1].endswith("line 1 (words are withheld, _ stands for each: left out)")
+    lines = list(columns.with_tags(path, Reading(), [["O", "O"], ["O"]]))
+    assert lines[:5] == [*WITHHELD.splitlines(), "", "1\tAna\tO\t-", "2\t_\tO\t-"]
+
+
+def test_a_quotation_mark_is_one_in_a_table_of_pandas_and_in_plain_columns(tmp_path):
+    path = write(tmp_path, 'word\tner\n""""\tO\n"5"" disk"\tO\n"\tO\n""\tO\n"""a""\tO\n')
+    assert columns.read_columns(path)[0].tokens == ['"', '5" disk', '"', '""', '"""a""']
+    path = write(tmp_path, '""""\tO\n"\tB-X\n')
+    assert columns.read_columns(path)[0].tokens == ['""""', '"']
 
 
 ODD = "Ana\tB-PER\t\n\tO\nsat\tO\n\n\ufeff\nRome\tB-LOC\n"
@@ -234,6 +360,13 @@ def test_names_may_stand_in_the_rows_in_any_scheme_and_under_another_key(tmp_pat
     assert columns.read_columns(path, Reading(tag_column="entities")) == EXPECTED[:1]
 
 
+def test_a_row_without_the_names_says_which_it_has(tmp_path):
+    path = write(tmp_path, '{"form": ["a"], "gold": ["O"]}')
+    message = "it has 'form', 'gold', but no tokens or words, and no ner_tags or tags or labels; --token-column"
+    assert_refused(columns.read_columns, path, message, line=1)
+    assert columns.read_columns(path, Reading(token_column="form", tag_column="gold")) == [Tagged(["a"], ["O"])]
+
+
 def test_parquet_has_the_same_rows(tmp_path):
     pyarrow = pytest.importorskip("pyarrow.parquet")
     pyarrow.write_table(pytest.importorskip("pyarrow").Table.from_pylist(TAG_ROWS), tmp_path / "rows.parquet")
@@ -246,7 +379,8 @@ def test_parquet_has_the_same_rows(tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"ner_tags": [0]}, "tokens, a list of strings, found"),
+        ({"tokens": "a b", "ner_tags": [0]}, "tokens, a list of strings, found"),
+        ({"tokens": ["a\tb"], "ner_tags": [0]}, "tokens without tabs and line breaks, found"),
         ({"tokens": ["a"], "ner_tags": [0, 0]}, r"ner_tags, a list of 1 tags, found '\[0, 0\]'"),
         (
             {"tokens": ["a"], "ner_tags": [0]},

@@ -23,7 +23,7 @@ CONLLU = """# text = Don't go
 def test_words_are_read_and_multiword_tokens_and_empty_nodes_left_out(tmp_path):
     path = write(tmp_path, CONLLU, "packed.conllu.xz")
     first, second = conllu.read_conllu(path)
-    assert first == Tagged(["Do", "n't", "1000"], ["AUX", "PART", "VERB"])
+    assert first == Tagged(["Do", "n't", "1 000"], ["AUX", "PART", "VERB"])
     assert second == Tagged(["no"], ["INTJ"])
     assert conllu.read_conllu(path, "xpos")[0].labels == ["VBP", "RB", "VB"]
 
@@ -32,6 +32,16 @@ def test_a_form_that_is_only_a_no_break_space_is_left_out(tmp_path, caplog):
     path = write(tmp_path, CONLLU.replace("1 000", "\u00a0"))
     assert conllu.read_conllu(path)[0] == Tagged(["Do", "n't"], ["AUX", "PART"])
     assert caplog.messages == [f"warning: {path}: 1 odd line: line 6 (a form that is only white space: left out)"]
+
+
+def test_sentences_whose_words_are_withheld_are_left_out_or_refused(tmp_path, caplog):
+    withheld = "# text = _ _\n1\t_\t_\tPRON\tPRP\t_\t0\t_\t_\t_\n2\t_\t_\tVERB\tVB\t_\t0\t_\t_\t_\n\n"
+    message = "it has no sentence, because its words are withheld: add them to it first$"
+    assert_refused(conllu.read_conllu, write(tmp_path, withheld), message)
+    path = write(tmp_path, withheld + CONLLU)
+    caplog.clear()
+    assert len(conllu.read_conllu(path)) == 2
+    assert caplog.messages == [f"warning: {path}: 1 odd line: line 1 (words are withheld, _ stands for each: left out)"]
 
 
 @pytest.mark.parametrize(

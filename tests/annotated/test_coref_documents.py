@@ -145,3 +145,30 @@ def test_any_tokenizer_splits_the_sentences_of_running_text(tokenizer, monkeypat
 )
 def test_wrong_lines_are_named(tmp_path, text, message, line):
     assert_refused(read_documents, write(tmp_path, text), message, line)
+
+
+def test_documents_whose_words_are_withheld_are_left_out_or_refused(tmp_path, caplog):
+    withheld = "#begin document (a/b); part 000\na/b 0 0 [WORD] (1)\na/b 0 1 [WORD] -\n\n#end document\n"
+    for labeled in (True, False):
+        message = "it has no document with words, because its words are withheld: add them to it first"
+        assert_refused(lambda path, labeled=labeled: read_documents(path, labeled), write(tmp_path, withheld), message)
+    path = write(tmp_path, withheld + TEXT)
+    caplog.clear()
+    assert [document.key for document in read_documents(path)] == ["a/b_0", "c_12"]
+    problem = "line 2 (words are withheld, [WORD] stands for each: left out)"
+    assert caplog.messages == [f"warning: {path}: 1 odd line: {problem}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a 0 0 Anna (1)\na 0 1 saw -\n", "a line #begin document before columns, found "),
+        ("# newdoc\n1\tAna\tAna\n2\tsat\tsit\n", "a table, not columns of CoNLL-2012, JSON lines or running text"),
+        ("name,text\na,It rained\n", "a table, not columns"),
+        ('{"body": "It rained"}', "it has 'body', but no sentences or text$"),
+        ('[{"text": "It rained"}]', "a JSON array; write an object per line"),
+    ],
+)
+def test_a_table_is_no_running_text(tmp_path, text, message):
+    line = 1 if "#begin" in message or "body" in message else None
+    assert_refused(lambda path: read_documents(path, labeled=False), write(tmp_path, text), message, line)

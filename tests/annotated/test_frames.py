@@ -76,6 +76,7 @@ WRONG = {
     "no tag": ("0 a b ||| B-V U-A0\n", r"tags O, B-... or I-..., found", 1),
     "no index": ("a b ||| B-V\n", "the predicate's index, words, ||| and tags, found 'a b", 1),
     "twice": ("0 b ||| B-V ||| O\n", "the predicate's index, words, ||| and tags, found '0 b", 1),
+    "keys": ('{"tokens": ["a"], "verb": 0}', "it has 'tokens', 'verb', but no words$", 1),
     "raw": ("A sentence .\n", "JSON objects, index words .*, found 'A sentence .'", 1),
     "negative": ('{"words": ["a"], "pred": -1, "tags": ["B-V"]}', "a predicate's index from 0 to 0, found '-1'", 1),
     "empty word": ('{"words": ["a", ""], "pred": 0}', r"words\[\d\] to be str of length >= 1", 1),
@@ -97,3 +98,13 @@ WRONG = {
 def test_wrong_lines_are_named(tmp_path, name):
     text, message, *line = WRONG[name]
     assert_refused(frames.read_frames, write(tmp_path, text), message.replace("|||", r"\|\|\|"), *line)
+
+
+def test_sentences_whose_words_are_withheld_are_left_out_or_refused(tmp_path, caplog):
+    withheld = "[WORD] - (A0*)\n[WORD] see (V*)\n"
+    message = "it has no predicate with its roles, because its words are withheld: add them to it first"
+    assert_refused(frames.read_frames, write(tmp_path, withheld), message)
+    path = write(tmp_path, f"{withheld}\nAna - (A0*)\nsat sit (V*)\n")
+    caplog.clear()
+    assert [sentence[0].tokens for sentence in frames.read_frames(path)] == [["Ana", "sat"]]
+    assert caplog.messages[0].endswith("line 1 (words are withheld, [WORD] stands for each: left out)")

@@ -17,11 +17,13 @@ def snli(**changes) -> dict:
     return {"gold_label": "entailment", "sentence1": "Anna didn't sleep.", "sentence2": "Anna's awake"} | changes
 
 
-def test_jsonl_with_or_without_parses(tmp_path):
+def test_jsonl_with_or_without_parses(tmp_path, caplog):
     parses = {"sentence1_binary_parse": "( Anna ( ( did n't ) ( sleep . ) ) )"}
     for row in (snli(), snli(**parses)):
         path = write(tmp_path, json.dumps(row) + "\n" + json.dumps(snli(gold_label="-")) + "\n")
+        caplog.clear()
         assert pairs.read_pairs(path) == EXPECTED
+        assert caplog.messages == [f"warning: {path}: 1 of 2 rows have no label (-): left out"]
         assert [pair.label for pair in pairs.read_pairs(path, labeled=False)] == [None, None]
     brackets = {"sentence1_binary_parse": "( -LRB- ( x -RRB- ) )", "sentence2_binary_parse": "( a )"}
     (pair,) = pairs.read_pairs(write(tmp_path, json.dumps(snli(**brackets))))
@@ -73,7 +75,7 @@ def test_pairs_alone_need_no_label(tmp_path):
     assert pairs.read_pairs(path, labeled=False) == [Pair(["a", "b"], ["c"])]
     assert_refused(pairs.read_pairs, path, "a label, a premise and a hypothesis between tabs, found ", line=1)
     alone = write(tmp_path, "a b\n")
-    message = "expected a premise and a hypothesis between tabs, found "
+    message = "expected a premise and a hypothesis, or a label, .* between tabs; all lines alike, found "
     assert_refused(lambda path: pairs.read_pairs(path, labeled=False), alone, message, line=1)
 
 

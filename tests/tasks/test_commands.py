@@ -127,8 +127,8 @@ def test_wrong_arguments_are_named_by_their_flags(data, tmp_path, capsys, option
 
 
 def test_the_distinct_sentences_of_a_tasks_files_are_printed(data, tmp_path, capsys):
-    def printed(task, path) -> list[str]:
-        assert main(["task", task, "text", "--data", str(path)]) == 0
+    def printed(task, path, *options) -> list[str]:
+        assert main(["task", task, "text", "--data", str(path), *options]) == 0
         return capsys.readouterr().out.splitlines()
 
     expected = printed("ner", data)
@@ -139,6 +139,14 @@ def test_the_distinct_sentences_of_a_tasks_files_are_printed(data, tmp_path, cap
     assert printed("ner", tmp_path / "pipe") == expected
     (tmp_path / "pairs").write_text("neutral\ta man sleeps\the dreams\nentailment\ta man sleeps\ta man rests\n")
     assert printed("entailment", tmp_path / "pairs") == ["a man sleeps", "he dreams", "a man rests"]
+    (tmp_path / "table.csv").write_text('stars,review\n5,"a ""fine""\nfilm"\n')
+    options = ["--text-column", "review", "--label-column", "stars"]
+    assert printed("sentiment", tmp_path / "table.csv", *options) == ['a " fine " film']
+    options = ["--text-column", "stars", "review"]
+    assert printed("entailment", tmp_path / "table.csv", *options) == ["5", 'a " fine " film']
+    (tmp_path / "single").write_text("John NNP O\n")
+    assert printed("ner", tmp_path / "single") == ["John NNP O"]
+    assert printed("ner", tmp_path / "single", "--tag-column=-1") == ["John"]
     (tmp_path / "frames").write_text(FRAMES)
     assert printed("roles", tmp_path / "frames") == ["anna saw boris", "boris slept", "the cat that slept saw anna"]
     (tmp_path / "squad").write_text(json.dumps({"data": [{"paragraphs": [{"context": PARAGRAPH, "qas": QUESTIONS}]}]}))

@@ -35,6 +35,17 @@ def test_the_command_evaluate_takes_the_name(tmp_path, capsys, traced_once):
     assert json.loads(capsys.readouterr().out)["score"] == 100
 
 
+def test_a_single_token_row_is_tagged_in_its_column_if_columns_are_asked_for(tmp_path, capsys, traced_once):
+    (tmp_path / "single.conll").write_text("John NNP O\n")
+    predict = ["task", "ner", "predict", "--model", NAME, "--input", str(tmp_path / "single.conll")]
+    assert cli.main([*predict, "--format", "conll"]) == 0
+    assert capsys.readouterr().out == "John NNP B-PER\n"
+    assert cli.main([*predict, "--token-column", "0"]) == 0
+    assert json.loads(capsys.readouterr().out)["tokens"] == ["John"]
+    assert cli.main(predict) == 0
+    assert len(json.loads(capsys.readouterr().out)["tokens"]) == 3
+
+
 def test_an_unknown_name_is_one_line_with_a_similar_one(capsys):
     assert cli.main(["task", "ner", "predict", "--model", "englsh-ner", "--input", "text.txt"]) == 1
     message = "englsh-ner: no such folder, and no system of this name; did you mean english-ner?"

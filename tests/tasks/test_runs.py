@@ -148,10 +148,10 @@ def test_a_class_that_was_never_seen_is_reported_and_counts_as_wrong(data, tmp_p
 
 
 def test_labels_in_another_column_are_refused_with_both_sides(done, tmp_path):
-    """SciTail's pairs, for example, have the label last."""
+    """Labels of a word in the last column are refused by the reader."""
     paths = [tmp_path / name for name in ("train", "dev")]
     for number, path in enumerate(paths):
-        path.write_text("".join(f"A sentence number {2 * row + number} .\t{row % 2}\n" for row in range(4)))
+        path.write_text("".join(f"A sentence number {2 * row + number} .\tclass {row % 2}\n" for row in range(4)))
     message = r"none of its labels \('A sentence number 1 .', .*\) is in the training data, which has 'A sentence nu"
     with pytest.raises(InputError, match=f"^dev: {message}"):
         runs.train("toy", *paths, tmp_path / "run")

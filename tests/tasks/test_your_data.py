@@ -24,6 +24,7 @@ EXPECTED = {
     "table.tsv": (1, 2, {"B-PER", "O"}),
     "rows.jsonl": (2, 4, {"B-PER", "O", "B-LOC", "I-LOC"}),
     "sentiment train.trees": (3, 8, {"1", "3", "4"}),
+    "sentiment reviews.csv": (2, 15, {"5", "1"}),
     "sentiment train.tsv": (3, 10, {"good", "bad"}),
     "sentiment sst2.tsv": (2, 7, {"negative", "positive"}),
     "sentiment train.jsonl": (3, 10, {"0", "1"}),
