@@ -117,8 +117,11 @@ class ELMo(Tracked, keras.layers.Layer):
         self.dropout_rate = dropout_rate
         self.boundaries = boundaries
         self.trainable_bilm = trainable_bilm
-        self.tokenizer, opened = tokenizer, source
-        if not isinstance(source, config_lib.ModelConfig | BiLM):
+        self.tokenizer = tokenizer
+        opened: sources.Source | config_lib.ModelConfig | BiLM
+        if isinstance(source, config_lib.ModelConfig | BiLM):
+            opened = source
+        else:
             opened = sources.find(source)
             self.tokenizer = tokenizer or opened.tokenizer
 
@@ -184,7 +187,7 @@ class ELMo(Tracked, keras.layers.Layer):
             raise InputError("sentences", f"only {kind}, can remember them; this one has {settings}")
         shape = (self.bilm.config.lstm.num_layers + 1, 2 * self.bilm.config.lstm.projection_dim)
         if not isinstance(sentences, CachedLayers):
-            tokens = sentences if self.tokenizer is None else split_texts(sentences, self.tokenizer, "sentences")
+            tokens: Any = sentences if self.tokenizer is None else split_texts(sentences, self.tokenizer, "sentences")
             sentences = CachedLayers(tokens, self._layers_of, *shape, folder)
         self.cached_layers = sentences
 
@@ -243,7 +246,9 @@ class ELMo(Tracked, keras.layers.Layer):
     def _tokens_or_ids(self, inputs: tf.Tensor) -> tf.Tensor:
         """Returns the tokens of sentences, string `(batch, time)`; tokens and character ids as they are."""
         self._check(inputs)
-        return in_graph.split(inputs, self.tokenizer)[0] if are_sentences(inputs) else inputs
+        if self.tokenizer is None or not are_sentences(inputs):
+            return inputs
+        return in_graph.split(inputs, self.tokenizer)[0]
 
     def _layers_of(self, inputs):
         if not tf.executing_eagerly() or tf.distribute.has_strategy():
