@@ -23,6 +23,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from elmo_tf.model.bilm import PlainBiLM
 from elmo_tf.model.fast import BiLM
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.arrays import Names, StoredArrays
@@ -77,14 +78,14 @@ class Trace:
         return [self._arrays[numbers[number]] for number in sorted(numbers)]
 
 
-def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
-    """Trains on the trace's batches from its first weights.
+def replay(trace: Trace, network: type[PlainBiLM] = BiLM) -> tuple[list[tuple], dict[str, float]]:
+    """Trains a network of this class on the trace's batches from its first weights.
 
     Returns:
         a row a step (losses and gradient norm, theirs and ours), and the worst differences.
     """
     strategy = tf.distribute.MirroredStrategy(["CPU:0"])
-    trainer = Trainer(strategy, trace.config.train, lambda: BiLM(trace.config.model, trace.vocab_size))
+    trainer = Trainer(strategy, trace.config.train, lambda: network(trace.config.model, trace.vocab_size))
     names = published_weights.names(trainer.bilm)
     shapes = {name.checkpoint: name.shape for _, name in names}
     published_weights.assign(trace.variables("init"), shapes, {name.checkpoint: value for value, name in names})

@@ -11,6 +11,8 @@ import tensorflow as tf
 from benchmarks import official_scores, replay_reference
 from elmo_tf import reference
 from elmo_tf.engines.numpy import NumpyBiLM
+from elmo_tf.model.bilm import PlainBiLM
+from elmo_tf.model.fast import BiLM
 from elmo_tf.published import arrays
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import read_options
@@ -23,6 +25,7 @@ from tests.published import published_files as files
 
 ORACLE = pathlib.Path(__file__).parent / "oracle"
 CHECKPOINT = ORACLE / "checkpoint"
+both = pytest.mark.parametrize("network", [PlainBiLM, BiLM])
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +51,12 @@ def test_numpy_and_the_text_to_read_agree_with_the_reference():
             np.testing.assert_allclose(by_text, expected[f"layers/{number}"], **checks.TOLERANCE)
 
 
+@both
 @pytest.mark.parametrize("case", ["micro_real", "micro_noskip_nohighway"])
-def test_every_layer_agrees_with_the_reference(case, tmp_path):
+def test_every_layer_agrees_with_the_reference(case, network, tmp_path):
     folder = ORACLE / "embed" / case
-    _, bilm = published_weights.load(folder / "options.json", folder / "weights.hdf5")
+    config = read_options(folder / "options.json").model
+    bilm = network.from_weights(config, dict(arrays.read_weights(folder / "weights.hdf5", config)))
     expected = np.load(folder / "expected.npz")
     numbers = sorted(int(name.removeprefix("layers/")) for name in expected if name.startswith("layers/"))
     rows = [expected[f"char_ids/{number}"][1:-1] for number in numbers]
@@ -67,8 +72,9 @@ def test_every_layer_agrees_with_the_reference(case, tmp_path):
     assert dumped == json.loads((folder / "options.json").read_text())
 
 
-def test_eight_training_steps_are_those_of_bilm_tf():
-    rows, figures = replay_reference.replay(replay_reference.Trace(str(ORACLE / "train" / "exact_micro.npz")))
+@both
+def test_eight_training_steps_are_those_of_bilm_tf(network):
+    rows, figures = replay_reference.replay(replay_reference.Trace(str(ORACLE / "train" / "exact_micro.npz")), network)
     assert len(rows) == 8
     assert figures["max_loss_difference"] < 1e-5
     assert figures["max_gradient_norm_relative"] < 1e-4
@@ -77,11 +83,15 @@ def test_eight_training_steps_are_those_of_bilm_tf():
     assert figures["max_state_difference"] < 1e-5
 
 
-def test_a_checkpoint_of_bilm_tf_has_the_perplexity_that_bilm_tf_found(imported, tmp_path):
+@both
+def test_a_checkpoint_of_bilm_tf_has_the_perplexity_that_bilm_tf_found(imported, network, tmp_path):
     sentences = (CHECKPOINT / "heldout.txt").read_text("utf-8").splitlines()
     words = (CHECKPOINT / "vocab.txt").read_text("utf-8").split("\n")[3:-1]
     records = write_records(tmp_path / "records", sentences, words)
-    bilm = checkpoints.restore(imported)[0]
+    restored = checkpoints.restore(imported)[0]
+    bilm = network(restored.config, restored.vocab_size)
+    for variable, value in zip(bilm.weights, restored.weights, strict=True):
+        variable.assign(value)
     imported.check_records(records)
     assert evaluate(bilm, records, batch_size=1).perplexity == pytest.approx(244.86818, abs=5e-4)
 
