@@ -84,8 +84,8 @@ def words_of(text: str, tokenizer: str = "penn", split_hyphens: bool = False) ->
     """Returns the tokens of a text with their offsets in it, in characters.
 
     Args:
-        text: in any language. Languages without spaces are split into words at punctuation alone, except that
-            ideographs and kana are words of a single character.
+        text: in any language. In scripts without spaces, each character is a word: ideographs, kana and, with `penn`,
+            each letter of Thai, Lao, Khmer or Burmese with its marks.
         tokenizer: a name in `TOKENIZERS`.
         split_hyphens: whether hyphens, dashes, slashes and underscores inside a word are words of their own, so that
             more parts of the text begin and end with a word.
