@@ -1,5 +1,9 @@
-"""Text to tokens in Python, by the tokenizer's name; `in_graph` splits in the same way."""
+"""Text to tokens in Python, by the tokenizer's name; `in_graph` splits in the same way.
 
+A byte order mark at the beginning of a text, which some editors write into files, is white space.
+"""
+
+import codecs
 import itertools
 import re
 import typing
@@ -16,6 +20,7 @@ TOKENIZERS = typing.get_args(Tokenizer)
 
 Text = str | bytes | Sequence[str | bytes] | np.ndarray  # a sentence to split, or its tokens
 
+_BYTE_ORDER_MARK = "\ufeff"
 _RUN = re.compile(r"[^ \t\n\v\f\r]+")
 # Parts of a word that an answer may begin or end with.
 _PART = re.compile(r"[-_/\u0640\u2010-\u2015]|[^-_/\u0640\u2010-\u2015]+")
@@ -29,6 +34,7 @@ def check(tokenizer: str, subject: str = "tokenizer") -> None:
 
 def split(sentences: list[bytes], tokenizer: str) -> list[list[bytes]]:
     """Returns the tokens of each sentence, in UTF-8, by a tokenizer of `TOKENIZERS`."""
+    sentences = [sentence.removeprefix(codecs.BOM_UTF8) for sentence in sentences]
     if tokenizer == "unicode" and sentences:
         from elmo_tf.text import raw_text  # noqa: PLC0415 - it imports TensorFlow
 
@@ -96,6 +102,7 @@ def words_of(text: str, tokenizer: str = "penn", split_hyphens: bool = False) ->
 
 def words_of_each(texts: Sequence[str], tokenizer: str) -> list[list[Word]]:
     """Returns `words_of` each text. With `unicode`, one call for many texts is much faster than a call for each."""
+    texts = [f" {text[1:]}" if text.startswith(_BYTE_ORDER_MARK) else text for text in texts]
     if tokenizer == "unicode":
         from elmo_tf.text import raw_text  # noqa: PLC0415 - imports TensorFlow
 
