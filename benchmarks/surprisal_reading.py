@@ -107,19 +107,18 @@ def ngrams(sentences: Sequence[Sentence], vocabulary: Vocabulary, files: Sequenc
                 counts.update(tokens)
                 part += [BEGIN_ID, *(find.get(token, unknown) for token in tokens), END_ID]
         parts.append(np.array(part, np.int32))
-    texts = [[token.text for token in sentence.tokens] for sentence in sentences]
+    texts = [[token.decode() for token in sentence.tokens] for sentence in sentences]
     test = [[BEGIN_ID, *(find.get(token, unknown) for token in tokens), END_ID] for tokens in texts]
     values = kneser_ney.log_probs(np.concatenate(parts), np.concatenate(test), len(vocabulary)) / -math.log(2)
     lower = collections.Counter()
     for token, count in counts.items():
         lower[token.lower()] += count
     total, bits, frequencies = counts.total(), [], []
-    for sentence, part in zip(sentences, np.split(values, np.cumsum([len(one) for one in test])[:-1]), strict=True):
-        starts = np.cumsum([0, *(len(word) + 1 for word in sentence.words)])
-        word_of = np.searchsorted(starts, [token.start for token in sentence.tokens], "right") - 1
-        bits += np.bincount(word_of, part[1:-1], len(sentence.words)).tolist()
+    by_sentence = np.split(values, np.cumsum([len(one) for one in test])[:-1])
+    for sentence, tokens, part in zip(sentences, texts, by_sentence, strict=True):
+        bits += np.bincount(sentence.word_of, part[1:-1], len(sentence.words)).tolist()
         for number in range(len(sentence.words)):
-            own = [token.text for token, word in zip(sentence.tokens, word_of, strict=True) if word == number]
+            own = [token for token, word in zip(tokens, sentence.word_of, strict=True) if word == number]
             main = next((token for token in own if any(map(str.isalnum, token))), own[0])
             frequencies.append(math.log((lower[main.lower()] + 1) / total))
     return {"bits": bits, "log_frequency": frequencies, "tokens": total}

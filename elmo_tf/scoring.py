@@ -1,6 +1,8 @@
 """Log-probabilities of sentences, surprisal of words, and words for a gap: `Embedder.score`, `surprisal`, `fill`."""
 
+import bisect
 import heapq
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
@@ -8,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 
 from elmo_tf.errors import InputError
-from elmo_tf.text.tokenizers import Text, Word, split_texts, to_bytes, words_of
+from elmo_tf.text import penn, tokenizers
+from elmo_tf.text.tokenizers import Text, split_texts, to_bytes
 from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID
 
 if TYPE_CHECKING:
@@ -118,8 +121,9 @@ class Sentence(NamedTuple):
 
     passage: int
     number: int  # in the passage
-    words: list[str]
-    tokens: list[Word]  # with their offsets in the words, which one space separates
+    words: list[bytes]
+    tokens: list[bytes]
+    word_of: list[int]  # the word that each token is a part of
 
 
 def check_context(context: Context) -> None:
@@ -134,16 +138,28 @@ def numbered(lines: Iterable[Sequence[bytes]], tokenizer: str) -> Iterator[Sente
     for line in lines:
         if line:
             number += 1
-            words = [word.decode(errors="replace") for word in line]
-            yield Sentence(passage, number, words, words_of(" ".join(words), tokenizer))
+            yield Sentence(passage, number, list(line), *_tokens(line, tokenizer))
         elif number:
             passage, number = passage + 1, 0
+
+
+def _tokens(words: Sequence[bytes], tokenizer: str) -> tuple[list[bytes], list[int]]:
+    """Returns the tokens of words between which there is white space, and the word that each is a part of."""
+    spaced = [b" " + word for word in words]  # a byte order mark is white space at the beginning of a text only
+    if tokenizer == "penn":  # alone in that tokens depend on other words
+        decoded = [word.decode(errors="surrogateescape") for word in spaced]
+        tokens = penn.split_with_offsets("".join(decoded))
+        ends = list(itertools.accumulate(map(len, decoded)))
+        encoded = [token.text.encode(errors="surrogateescape") for token in tokens]
+        return encoded, [bisect.bisect_right(ends, token.start) for token in tokens]
+    split = tokenizers.split(spaced, tokenizer)
+    return list(itertools.chain(*split)), [number for number, tokens in enumerate(split) for _ in tokens]
 
 
 def surprisal(engine: "NumpyEngine", groups: Sequence[Sequence[Sentence]]) -> list[list[Surprisal]]:
     """Returns the words of groups of sentences, through which states are carried; groups are computed together."""
     vocabulary = engine.softmax().vocabulary
-    passages = [[[token.text.encode() for token in sentence.tokens] for sentence in group] for group in groups]
+    passages = [[sentence.tokens for sentence in group] for group in groups]
     ids = [[BEGIN_ID, *vocabulary.ids(tokens), END_ID] for passage in passages for tokens in passage]
     values = zip(ids, engine.predictions(passages, ids), strict=True)
     return [[word for sentence in group for word in _words(sentence, *next(values))] for group in groups]
@@ -157,19 +173,17 @@ def renumbered(words: Iterable[Surprisal], group: Sequence[Sentence]) -> list[Su
 
 
 def _words(sentence: Sentence, ids: list[int], predictions: np.ndarray) -> Iterator[Surprisal]:
-    starts = np.cumsum([0, *(len(word) + 1 for word in sentence.words)])
-    # No token reaches beyond a word: white space separates tokens, whatever the tokenizer.
-    word_of = np.searchsorted(starts, [token.start for token in sentence.tokens], "right") - 1
     bits, ranks = predictions[0] / -math.log(2), predictions[1, 0].astype(int).tolist()
-    forward, backward = (np.bincount(word_of, part, len(starts)).tolist() for part in (bits[0, :-1], bits[1, 1:]))
+    word_of, size = np.array(sentence.word_of, np.intp), len(sentence.words)
+    forward, backward = (np.bincount(word_of, part, size).tolist() for part in (bits[0, :-1], bits[1, 1:]))
     # From the last token to the first, so that the first one counts.
-    tokens = list(zip(word_of.tolist(), sentence.tokens, ranks, ids[1:], strict=False))[::-1]
+    tokens = list(zip(sentence.word_of, sentence.tokens, ranks, ids[1:], strict=False))[::-1]
     rank_of = {word: rank for word, _, rank, _ in tokens}
-    rank_of |= {word: rank for word, token, rank, _ in tokens if any(map(str.isalnum, token.text))}
+    rank_of |= {word: rank for word, token, rank, _ in tokens if any(map(str.isalnum, token.decode(errors="replace")))}
     known = rank_of.keys() - {word for word, _, _, number in tokens if number == UNKNOWN_ID}
     for n, word in enumerate(sentence.words):
         values = forward[n], backward[n], forward[n] + backward[n], rank_of.get(n, 0), n in known
-        yield Surprisal(sentence.passage, sentence.number, word, *values)
+        yield Surprisal(sentence.passage, sentence.number, word.decode(errors="replace"), *values)
 
 
 def fill(engine: "NumpyEngine", tokens: Sequence[bytes], position: int, top: int) -> Iterator[Filled]:

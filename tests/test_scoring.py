@@ -14,6 +14,7 @@ import pytest
 import elmo_tf
 from elmo_tf import cli, embedder, engines, reference, scoring, sources
 from elmo_tf.errors import InputError
+from elmo_tf.text.tokenizers import split_texts
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks, float64
@@ -95,7 +96,7 @@ def test_equal_texts_of_a_call_have_the_same_bits(engine, monkeypatch):
     assert [score.tokens for score in scores] == [text.split() for text in texts]
     assert len({score.total for score in scores[1:9]}) == 1 and scores[0].total == scores[10].total
     assert len({id(score.forward_log_probs) for score in scores}) == len(texts)
-    count(scoring, "surprisal", lambda group: [token.text.encode() for sentence in group for token in sentence.tokens])
+    count(scoring, "surprisal", lambda group: [token for sentence in group for token in sentence.tokens])
     passages = "\n\n".join(texts).split("\n")
     for lines, context in ((texts, "sentence"), (passages, "passage")):
         words = elmo.surprisal(lines, context)
@@ -289,6 +290,17 @@ def test_words_of_any_alphabet_come_back_as_written_and_share_all_bits(workdir, 
     assert [word.word for word in rows] == text.split()
     assert sum(word.forward for word in rows) == pytest.approx(-score.forward_log_probs[:-1].sum() / BIT, abs=1e-4)
     assert sum(word.backward for word in rows) == pytest.approx(-score.backward_log_probs[1:].sum() / BIT, abs=1e-4)
+
+
+@pytest.mark.parametrize("tokenizer", ["whitespace", "penn", "characters", "unicode"])
+@pytest.mark.parametrize("text", [b"caf\xe9 is", b"\xe2\x80 U.S. \xff. a\xffb", "\ufeffthe \ufeffcat sat".encode()])
+def test_bytes_that_are_not_utf8_and_byte_order_marks_have_the_tokens_that_score_gives_them(workdir, tokenizer, text):
+    model = elmo_tf.load(workdir, tokenizer, engine="numpy")
+    (sentence,), (score,) = scoring.numbered(split_texts([text], "whitespace"), tokenizer), model.score([text])
+    assert [token.decode(errors="replace") for token in sentence.tokens] == score.tokens
+    rows = model.surprisal([text])
+    assert [row.word for row in rows] == text.removeprefix("\ufeff".encode()).decode(errors="replace").split()
+    assert sum(row.forward for row in rows) == pytest.approx(-score.forward_log_probs[:-1].sum() / BIT, abs=1e-4)
 
 
 def test_a_word_without_tokens_has_no_bits_and_no_rank():

@@ -16,7 +16,7 @@ MAX_TOKEN_BYTES = 1000  # a longer token is cut, so no word of a vocabulary is l
 RULES = {
     "invalid_utf8_lines": "dropped; to keep them, convert the file, for example with iconv",
     "blank_lines": "dropped",
-    "byte_order_marks": "dropped at the beginning of a file",
+    "byte_order_marks": "dropped at the beginning of a line",
     "carriage_return_lines": "kept; a carriage return is white space",
     "nul_lines": "kept; NUL is a character like any other",
     "unterminated_lines": "kept",
@@ -50,7 +50,7 @@ class Cleaner(NamedTuple):
         lines = block.data.removesuffix(b"\n").split(b"\n")
         irregular = self._irregular(block, lines)  # `long_lines` is added below
         if irregular["byte_order_marks"]:
-            lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
+            lines = [line.removeprefix(codecs.BOM_UTF8) for line in lines]
         # An invalid line becomes blank, which ends a paragraph. In FASTA, it may be a header: only the bytes go.
         if irregular["invalid_utf8_lines"]:
             lines = [line if _is_utf8(line) else _valid(line) if records else b"" for line in lines]
@@ -73,10 +73,11 @@ class Cleaner(NamedTuple):
     def _irregular(self, block: reading.Block, lines: list[bytes]) -> collections.Counter:
         """Returns how often each of `RULES` applies in a block, except `long_lines`."""
         data, counts = block.data, collections.Counter[str]()
-        counts["byte_order_marks"] = int(block.position == 0 and data.startswith(codecs.BOM_UTF8))
         counts["unterminated_lines"] = int(not data.endswith(b"\n") and not block.is_cut)
         for byte, rule in ((b"\r", "carriage_return_lines"), (b"\0", "nul_lines")):
             counts[rule] = sum(byte in line for line in lines) if byte in data else 0
+        if codecs.BOM_UTF8 in data:  # files that were joined have them inside
+            counts["byte_order_marks"] = sum(line.startswith(codecs.BOM_UTF8) for line in lines)
         counts["invalid_utf8_lines"] = 0 if _is_utf8(data) else sum(not _is_utf8(line) for line in lines)
         by_line = not self.paragraphs and not block.is_fasta
         counts["blank_lines"] = sum(map(operator.not_, map(bytes.strip, lines))) if by_line else 0

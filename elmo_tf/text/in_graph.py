@@ -5,6 +5,8 @@ import tensorflow as tf
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text import characters, penn
 
+_BYTE_ORDER_MARK = "\\A\ufeff"  # which some editors write at the beginning of a text: white space
+
 
 def split(sentences: tf.Tensor, tokenizer: str = "whitespace") -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the tokens and lengths of `split_with_offsets`."""
@@ -29,6 +31,7 @@ def split_with_offsets(
             padding; None for the whitespace tokenizer.
     """
     offsets = None
+    sentences = tf.strings.regex_replace(sentences, _BYTE_ORDER_MARK, "   ")  # as long, for the offsets
     if tokenizer == "whitespace":
         tokens = tf.strings.split(sentences)
     else:

@@ -1,7 +1,8 @@
 """Running text to words by the Penn Treebank's rules, with offsets: in plain Python and in the graph of an export.
 
 `do n't`, `Anna 's`; punctuation marks apart; `Mr.`, `U.S.` and `well-known` whole; typographic quotes and dashes as the
-ASCII ones of the text that `english` was trained on. Text that is split already is not changed.
+ASCII ones of the text that `english` was trained on. Text that is split already is not changed. Scripts without spaces
+between words are split into their characters, each with its marks.
 
 One table of rules serves Python's `re` and RE2, TensorFlow's. A rule only inserts MARK between pieces of the text, or
 keeps the number of bytes, so the lengths of the pieces, white space included, give the offsets. In patterns, characters
@@ -14,10 +15,11 @@ from typing import NamedTuple
 
 MARK = "\x1f"
 
-# Punctuation and symbols, of the scripts that put spaces between words.
+# Punctuation and symbols.
 _SYMBOLS = (
     "!-/:-@\\[-`{-~\u00a1-\u00a9\u00ab\u00ac\u00ae-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7\u037e\u0387"
     "\u055a-\u055f\u0589\u058a\u05be\u05c0\u05c3\u05c6\u05f3\u05f4\u060c\u060d\u061b-\u061f\u066a-\u066d\u06d4\u0964\u0965"
+    "\u0e3f\u0e4f\u0e5a\u0e5b\u104a-\u104f\u109e\u109f\u17d4-\u17d6\u17d8-\u17db\u19de-\u19ff\u1aa0-\u1aa6\u1aa8-\u1aad\uaa77-\uaa79\uaade\uaadf"
     "\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2100-\u214f\u2190-\u2bff\u2e00-\u2e7f\u3001-\u3003\u3008-\u3020\u3030"
     "\u30fb\ufe10-\ufe19\ufe30-\ufe6b\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\uffe0-\ufffd"
     "\U0001f000-\U0001faff"
@@ -28,8 +30,23 @@ _IDEOGRAPHS = (
     "\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U0001b000-\U0001b16f\U00020000-\U0003fffd"
 )
 _IDEOGRAPH = f"[{_IDEOGRAPHS}][\u3099\u309a\uff9e\uff9f\ufe00-\ufe0f\U000e0100-\U000e01ef]*"
-# White space and control characters: Unicode's categories Z and Cc, but for MARK.
-_SPACES = "\\x00-\\x1e \\x7f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+# The letters and marks of Thai, Lao, Khmer, Burmese and related scripts: where lines may be broken between words only,
+# and only a dictionary knows where these end (class SA of Unicode's UAX #14). Each letter is a token with its marks and
+# with the letters that _STACKERS put below it.
+_CLUSTERED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecf\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u109a-\u109d\u1780-\u17d3\u17d7\u17dc\u17dd"
+    "\u1950-\u1974\u1980-\u19c9\u1a20-\u1a7f\u1aa7\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa76\uaa7a-\uaadd\U00011700-\U0001172f"
+)
+_MARKS = (
+    "\u0e31\u0e33-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb3-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d"
+    "\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3\u17dd\u1a55-\u1a7f\ua9e5\uaa7b-\uaa7d\uaab0\uaab2-\uaab4\uaab7\uaab8"
+    "\uaabe\uaabf\uaac1\u200c\u200d\U0001171d-\U0001172b"
+)
+_STACKERS = "\u1039\u17d2\u1a60"
+_CLUSTER = f"[{_CLUSTERED}](?:[{_STACKERS}][{_CLUSTERED}]|[{_MARKS}])*"
+# White space and control characters: Unicode's categories Z and Cc, but for MARK; and the zero width space, which
+# separates words of Khmer and Thai.
+_SPACES = "\\x00-\\x1e \\x7f-\u00a0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000"
 
 
 def _others(ranges: str) -> str:
@@ -44,7 +61,7 @@ def _others(ranges: str) -> str:
     return others
 
 
-_LETTERS = "A-Za-z" + _others(_SYMBOLS + _SPACES + _IDEOGRAPHS)
+_LETTERS = "A-Za-z" + _others(_SYMBOLS + _SPACES + _IDEOGRAPHS + _CLUSTERED)
 _SYMBOL, _SPACE, _LETTER, _WORD = f"[{_SYMBOLS}]", f"[{_SPACES}]", f"[{_LETTERS}]", f"[0-9{_LETTERS}]"
 _APOSTROPHE = "['\u2019]"
 _HYPHEN = "[-_\u2010\u2011]"
@@ -76,6 +93,7 @@ _TOKEN = "|".join(
         # well-known; O'Brien
         rf"{_LETTER}{_WORD}*(?:(?:{_HYPHEN}|{_APOSTROPHE}){_WORD}+)*",
         _IDEOGRAPH,
+        _CLUSTER,
         "\\.\\.\\.+|--+|[\u2014\u2015]+|``|''",
         # Any other symbol. Emoji: with a variation selector or skin tone, several with joiners.
         f"{_SYMBOL}(?:[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|\u200d{_SYMBOL})*",
@@ -90,7 +108,7 @@ _ACROSS = (
     ("([0-9])\u2013([0-9])", "\\1\u2012\\2"),
     # One mark after a full stop that does not end the text, two if no capital letter follows: see _INITIAL.
     (rf"\.({_SPACE}+[0-9a-z])", rf".{MARK}{MARK}\1"),
-    (rf"\.({_SPACE}+(?:{_WORD}|{_SYMBOL}))", rf".{MARK}\1"),
+    (rf"\.({_SPACE}+[0-9{_LETTERS}{_SYMBOLS}{_IDEOGRAPHS}{_CLUSTERED}])", rf".{MARK}\1"),
 )
 _INSIDE = (
     (rf"({_WORD})([nN]{_APOSTROPHE}[tT]\b)|({_CLITIC})", rf"\1{MARK}\2\3"),

@@ -1,5 +1,9 @@
-"""Text to tokens in Python, by the tokenizer's name; `in_graph` splits in the same way."""
+"""Text to tokens in Python, by the tokenizer's name; `in_graph` splits in the same way.
 
+A byte order mark at the beginning of a text, which some editors write into files, is white space.
+"""
+
+import codecs
 import itertools
 import re
 import typing
@@ -16,6 +20,7 @@ TOKENIZERS = typing.get_args(Tokenizer)
 
 Text = str | bytes | Sequence[str | bytes] | np.ndarray  # a sentence to split, or its tokens
 
+_BYTE_ORDER_MARK = "\ufeff"
 _RUN = re.compile(r"[^ \t\n\v\f\r]+")
 # Parts of a word that an answer may begin or end with.
 _PART = re.compile(r"[-_/\u0640\u2010-\u2015]|[^-_/\u0640\u2010-\u2015]+")
@@ -29,6 +34,7 @@ def check(tokenizer: str, subject: str = "tokenizer") -> None:
 
 def split(sentences: list[bytes], tokenizer: str) -> list[list[bytes]]:
     """Returns the tokens of each sentence, in UTF-8, by a tokenizer of `TOKENIZERS`."""
+    sentences = [sentence.removeprefix(codecs.BOM_UTF8) for sentence in sentences]
     if tokenizer == "unicode" and sentences:
         from elmo_tf.text import raw_text  # noqa: PLC0415 - it imports TensorFlow
 
@@ -84,8 +90,8 @@ def words_of(text: str, tokenizer: str = "penn", split_hyphens: bool = False) ->
     """Returns the tokens of a text with their offsets in it, in characters.
 
     Args:
-        text: in any language. Languages without spaces are split into words at punctuation alone, except that
-            ideographs and kana are words of a single character.
+        text: in any language. In scripts without spaces, each character is a word: ideographs, kana and, with `penn`,
+            each letter of Thai, Lao, Khmer or Burmese with its marks.
         tokenizer: a name in `TOKENIZERS`.
         split_hyphens: whether hyphens, dashes, slashes and underscores inside a word are words of their own, so that
             more parts of the text begin and end with a word.
@@ -96,6 +102,7 @@ def words_of(text: str, tokenizer: str = "penn", split_hyphens: bool = False) ->
 
 def words_of_each(texts: Sequence[str], tokenizer: str) -> list[list[Word]]:
     """Returns `words_of` each text. With `unicode`, one call for many texts is much faster than a call for each."""
+    texts = [f" {text[1:]}" if text.startswith(_BYTE_ORDER_MARK) else text for text in texts]
     if tokenizer == "unicode":
         from elmo_tf.text import raw_text  # noqa: PLC0415 - imports TensorFlow
 

@@ -51,12 +51,16 @@ def test_answers_are_cut_from_the_text_as_it_stands():
                 assert paragraph.token_span(answer) == (first, last)
 
 
-# Paragraphs and their answers in six scripts. Each answer begins and ends where a word of the language does.
+# Paragraphs and their answers in ten scripts. Each answer begins and ends where a word of the language does.
 SCRIPTS = {
     "latin": ("The 24-year-old (Zoë) sat in cafe\u0301 X.", ["24", "Zoë", "cafe\u0301 X"]),
     "devanagari": ("यह नीली किताब है। 1990 में", ["नीली किताब", "है", "1990"]),
     "tamil": ("வணக்கம் உலகம்.", ["உலகம்"]),
     "arabic": ("ولد في مكة، عام 570؟ بــغورو.", ["مكة", "عام 570", "غورو"]),
+    "thai": ("กรุงเทพมหานครเป็นเมืองหลวงของไทยตั้งแต่ปี 2325", ["กรุงเทพมหานคร", "ไทย", "ปี 2325", "เมืองหลวง"]),
+    "lao": ("ວຽງຈັນເປັນນະຄອນຫຼວງຂອງລາວ", ["ວຽງຈັນ", "ນະຄອນຫຼວງ", "ລາວ"]),
+    "khmer": ("ភ្នំពេញជារាជធានីនៃកម្ពុជា។", ["ភ្នំពេញ", "រាជធានី", "កម្ពុជា"]),
+    "burmese": ("ရန်ကုန်သည်မြန်မာနိုင်ငံ၏အကြီးဆုံးမြို့ဖြစ်သည်။", ["ရန်ကုန်", "မြန်မာနိုင်ငံ", "အကြီးဆုံးမြို့"]),
     "han": ("小明在南京大學讀書\uff0c1990年。", ["南京大學", "讀書", "1990年"]),
     "kana": ("東京タワーに行きました。", ["東京タワー", "行き"]),
     "cyrillic": ("Анна жила в Нью-Йорке (1990\u201391).", ["Нью", "1990", "91"]),

@@ -28,6 +28,21 @@ def test_words_are_those_of_the_tokenizer_with_their_places(tokenizer):
     assert in_a_graph(TEXT, tokenizer) == [word.text for word in words]
 
 
+@pytest.mark.parametrize("tokenizer", tokenizers.TOKENIZERS)
+def test_a_byte_order_mark_at_the_beginning_of_a_text_is_white_space(tokenizer):
+    text = "\ufeffa \ufeffb"
+    words = tokenizers.words_of(text, tokenizer)
+    assert [text[word.start : word.end] for word in words] == [word.text for word in words]
+    tokens = [word.text for word in words]
+    assert tokens[0] == "a" and "".join(tokens) == "a\ufeffb"
+    (in_python,) = tokenizers.split([text.encode()], tokenizer)
+    assert [token.decode() for token in in_python] == in_a_graph(text, tokenizer) == tokens
+    offsets = in_graph.split_with_offsets([text.encode()], tokenizer)[2]
+    if offsets is not None:
+        assert [text.encode()[start:end].decode() for start, end in offsets[0].numpy()] == tokens
+    assert tokenizers.split_texts([text, "\ufeff"], tokenizer) == [in_python, []]
+
+
 def test_half_a_surrogate_pair_has_a_place():
     words = tokenizers.words_of("a\ud800b?c", "characters")
     assert words == [("a", 0, 1), ("?", 1, 2), ("b", 2, 3), ("?", 3, 4), ("c", 4, 5)]
