@@ -7,7 +7,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 .PHONY: help setup demo savedmodels fast test test-all test-cluster test-java property lint format wheel clean
 
 help:
-	@echo "make demo      install, then text -> records -> training -> SavedModel -> nearest uses (3 to 4 minutes)"
+	@echo "make demo      install, then text -> records -> training -> SavedModel -> nearest uses (3 to 4 minutes on two quiet cores)"
 	@echo "make savedmodels  install, then write the bundled model as savedmodels/english/1, for tf.saved_model.load"
 	@echo "make fast      the tests of the network (also against reference.py), text and records (1 to 2 minutes)"
 	@echo "make test      install, then lint and all tests but the slowest (about 7 minutes on two quiet cores)"

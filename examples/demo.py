@@ -1,4 +1,4 @@
-"""The whole workflow on text that comes with Python: `make demo`, three to four minutes on two cores.
+"""The whole workflow on text that comes with Python: `make demo`, three to four minutes on two quiet cores.
 
 The documentation topics of the standard library -> records -> a biLM of preset tiny -> held-out perplexity before and
 after training, and of a unigram model -> savedmodels/demo/1 -> the nearest uses of a word with several senses.

@@ -60,6 +60,7 @@ class Task(System):
     name = "coreference"
     metric = "average_f1"
     prediction_batch_size = 1
+    sums_loss = True
     predicts_labels = False  # the labels are genres
     recipes: ClassVar = {
         "paper": CoreferenceRecipe(
@@ -155,6 +156,9 @@ class Task(System):
 
     def targets(self, examples: Sequence[Document]) -> dict[str, np.ndarray]:
         return {"mentions": mention_rows(examples)}
+
+    def num_examples(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
+        return tf.cast(tf.reduce_max(inputs["documents"]) + 1, tf.float32)
 
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
         spans, mentions = outputs["spans"], targets["mentions"]

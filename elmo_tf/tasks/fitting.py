@@ -111,12 +111,16 @@ class _Training(keras.Model):
         super().__init__(name="training")
         self.system = system
         self.network = network
+        self.example_loss = keras.metrics.Mean("example_loss")
 
     def call(self, inputs, training=None):
         return self.network(inputs, training=training)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        return self.system.loss(self.network, y_pred, y) + sum(self.losses)
+        loss = self.system.loss(self.network, y_pred, y)
+        count = self.system.num_examples(x)
+        self.example_loss.update_state(loss / count if self.system.sums_loss else loss, sample_weight=count)
+        return loss + sum(self.losses)
 
 
 class _State:
@@ -195,10 +199,10 @@ class _Epochs(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         if self._line.due():
             batches = f"epoch {len(self._history) + 1}, batch {batch + 1} of {self.params['steps']}"
-            self._line.show(f"{batches}: loss {float(logs['loss']):.4f} nats")
+            self._line.show(f"{batches}: loss {float(logs['example_loss']):.4f} nats")
 
     def on_epoch_end(self, epoch, logs=None):
-        loss = float(logs["loss"])
+        logs["loss"] = loss = float(logs.pop("example_loss"))  # for TensorBoard, too
         if not math.isfinite(loss):
             raise InputError("fit.learning_rate", f"the loss is {loss} in epoch {epoch + 1}; set a lower rate")
         rate = float(self.model.optimizer.learning_rate)

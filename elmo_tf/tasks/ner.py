@@ -46,6 +46,7 @@ class Task(Tagger):
     """Tags tokens. The network's tags are BIOUL [A], those of files and predictions IOB2."""
 
     name = "ner"
+    sums_loss = True
     recipes: ClassVar = {
         "paper": NerRecipe(
             words=Words(dim=50),  # Senna's, trained further [P]
@@ -94,7 +95,7 @@ class Task(Tagger):
         return keras.Model({"tokens": tokens}, {"scores": scores, "mask": TokenMask()(tokens)})
 
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
-        # The sum over the batch, not the mean [A].
+        # `sums_loss`: not the mean [A]
         return -tf.reduce_sum(network.get_layer("crf").log_likelihood(outputs["scores"], targets["tags"]))
 
     def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:

@@ -32,6 +32,7 @@ class System(abc.ABC):
     name: ClassVar[str]  # on the command line
     metric: ClassVar[str]  # the score that chooses the epoch
     recipes: ClassVar[dict[str, Recipe]]  # by name; the first is the paper's
+    sums_loss: ClassVar[bool] = False  # whether `loss` is the sum over a batch
     token_inputs: ClassVar[tuple[str, ...]] = ("tokens",)  # inputs that are token sequences, in the order of `texts`
     splits_sentences: ClassVar[bool] = True  # whether an exported system splits sentences itself
     extra_inputs: ClassVar[dict[str, tf.TensorSpec]] = {}  # an exported system's inputs other than texts
@@ -97,9 +98,13 @@ class System(abc.ABC):
     def targets(self, examples: Sequence[Example]) -> dict[str, np.ndarray]:
         """Returns the targets of the loss for a batch of labeled examples, by name."""
 
+    def num_examples(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Returns how many examples a batch has, a float32 scalar."""
+        return tf.cast(tf.shape(next(iter(inputs.values())))[0], tf.float32)
+
     @abc.abstractmethod
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
-        """Returns the loss of a batch, a scalar, without penalties."""
+        """Returns the loss of a batch, a scalar, without penalties: its examples' mean, or their sum if `sums_loss`."""
 
     # Predictions.
 

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.config import override
@@ -135,3 +136,17 @@ def test_an_optimizer_has_the_options_of_the_recipe():
 def test_a_loss_that_is_not_finite_ends_it(tmp_path):
     with pytest.raises(InputError, match=r"^fit.learning_rate: the loss is (nan|-?inf) in epoch \d; set a lower rate$"):
         fitted(tmp_path, "fit.learning_rate=1e38", "fit.epochs=9")
+
+
+@pytest.mark.parametrize("reduce", [tf.reduce_mean, tf.reduce_sum])
+def test_the_loss_of_an_epoch_is_the_mean_over_examples_also_if_that_of_a_batch_is_a_sum(tmp_path, monkeypatch, reduce):
+    """Batches of four and two, in which the examples' losses are 1 and 2."""
+
+    def loss(system, network, outputs, targets):
+        return reduce(1.0 + tf.cast(targets["label"], tf.float32) + 0 * outputs[:, 0])
+
+    monkeypatch.setattr(toy.Task, "loss", loss)
+    monkeypatch.setattr(toy.Task, "sums_loss", reduce is tf.reduce_sum)
+    scripted(monkeypatch, 50.0)
+    ((epoch,), _) = fitted(tmp_path, "fit.epochs=1")
+    assert epoch["loss"] == pytest.approx(1.5, rel=checks.FEW["rtol"])
