@@ -67,7 +67,7 @@ def test_workflows_may_only_read_run_pinned_actions_and_test_the_python_of_their
 
 def test_a_part_of_the_slow_tests_takes_at_most_ten_minutes_and_a_day_runs_them_all():
     durations = json.loads((ROOT / "tests" / "slow_durations.json").read_text())
-    parts = int(re.search(r"^parts=(\d+)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)[1])
+    parts = int(re.search(r"^parts=(\d+)$", (ROOT / ".ci" / "slow").read_text(), re.MULTILINE)[1])
     items = [types.SimpleNamespace(nodeid=name) for name in durations]
     for part in algorithms.Algorithms["duration_based_chunks"].value(parts, items, durations):
         assert 0 < part.duration < 600  # even if one process runs all of it
