@@ -32,7 +32,7 @@ def written(prefix: str) -> dict[str, bytes]:
 def test_a_store_gets_the_same_bytes_as_a_folder(process, corpus, tmp_path, pattern):
     heldout = "--heldout-fraction=0.01"  # so few that some tasks and shards have none
     run(f"--input={pattern}", "--heldout=memory://out/heldout", heldout)
-    paths = corpus(**{"a.txt": TEXT[:3000], "b.txt": TEXT[3000:]})
+    paths = corpus(**{"a.txt": TEXT[:3000], "deep/b.txt": TEXT[3000:]})
     options = ["--shards=3", "--min-count=2", f"--heldout={tmp_path / 'heldout'}", heldout]
     local = process(paths, *options, output="train")
     for folder in (local, tmp_path / "heldout"):

@@ -167,7 +167,9 @@ def test_a_command_that_is_terminated_removes_its_temporary_files(tmp_path, numb
     arguments = ["preprocess", "--input", tmp_path / "text", "--shards=8", f"--output={tmp_path / 'output'}"]
     process = start(*arguments, *PROCESSES, TMPDIR=str(tmp_path / "tmp"))
     running_workers(process, tmp_path / "text", tmp_path / "output")
-    assert os.listdir(tmp_path / "tmp") != []
+    while process.poll() is None and not os.listdir(tmp_path / "tmp"):
+        time.sleep(0.01)
+    assert process.poll() is None
     process.send_signal(number)
     assert finished(process).splitlines()[-1] == "elmo-tf: interrupted; run the same command again"
     assert process.returncode == 130
