@@ -48,11 +48,15 @@ class ElmoEmbedder:
         return self.embed_batch([sentence])[0]
 
     def embed_batch(self, batch: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        """Returns the layers of each sentence, as `embed_sentence` does."""
+        """Returns the layers of each sentence, as `embed_sentence` does; `InputError` for a string."""
+        for sentence in batch:
+            if isinstance(sentence, str | bytes):
+                raise InputError("sentence", "a list of tokens, sentence.split() for tokenized text", repr(sentence))
         return [encoded.vectors for encoded in self._elmo.encode(map(list, batch), layers="all")]
 
     def embed_sentences(self, sentences: Iterable[Sequence[str]], batch_size: int = 64) -> Iterator[np.ndarray]:
         """Yields the layers of each sentence, as `embed_sentence` does."""
+        embedder.check_count(batch_size, "batch_size")
         remaining = iter(sentences)
         while batch := list(itertools.islice(remaining, batch_size)):
             yield from self.embed_batch(batch)
@@ -87,8 +91,8 @@ class ElmoEmbedder:
         if output_format not in chosen:
             raise InputError("output_format", f"one of {', '.join(chosen)}", repr(output_format))
         lines = [line.strip() for line in input_file]
-        if blank := [number for number, line in enumerate(lines) if not line]:
-            raise InputError("input_file", f"the lines {blank}, counted from 0, are blank; remove them")
+        if blank := [number for number, line in enumerate(lines, 1) if not line]:
+            raise InputError("input_file", f"the lines {blank} are blank; remove them")
         if use_sentence_keys and len(set(lines)) < len(lines):
             raise InputError(
                 "input_file", "a sentence occurs twice; its number can be the key, without use_sentence_keys"

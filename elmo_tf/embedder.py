@@ -102,8 +102,8 @@ class Embedder:
             InputError: for another type or value of an argument.
         """
         check_layers(layers, self.source.num_layers)
-        if batch_size is not None and (not isinstance(batch_size, int | np.integer) or batch_size < 1):
-            raise InputError("batch_size", "a whole number, at least 1", repr(batch_size))
+        if batch_size is not None:
+            check_count(batch_size, "batch_size")
         if pool is not None and pool not in POOLS:
             raise InputError("pool", f"None or one of {', '.join(POOLS)}", repr(pool))
         sentences = split_texts(texts, self.source.tokenizer)
@@ -201,8 +201,7 @@ class Embedder:
         """
         from elmo_tf import scoring  # noqa: PLC0415 - see the top
 
-        if not isinstance(top, int | np.integer) or top < 1:
-            raise InputError("top", "a whole number, at least 1", repr(top))
+        check_count(top, "top")
         tokens, position = scoring.masked(text, word, self.source.tokenizer)
         return list(scoring.fill(self._engines.numpy(), tokens, position, top))
 
@@ -294,6 +293,12 @@ def check_layers(layers: Layers, num_layers: int | None = None) -> None:
     raise InputError("layers", f"one of {', '.join(LAYERS)}, or {numbers}", repr(layers))
 
 
+def check_count(value: object, parameter: str) -> None:
+    """Raises `InputError` about `parameter` unless a value is a whole number from 1."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise InputError(parameter, "a whole number, at least 1", repr(value))
+
+
 def _select_layers(vectors: np.ndarray, layers: Layers) -> np.ndarray:
     """Selects or combines layers, given the mix or all of them, `(num_layers, tokens, dim)`."""
     if layers in ("all", "mix"):
@@ -310,4 +315,6 @@ def _reporter(progress: Progress) -> Callable[[int, int], None] | None:
         from elmo_tf.files.progress import reporter  # noqa: PLC0415 - see the top
 
         return reporter("{bar} {:,} of {:,} texts") if progress else None
+    if progress is not None and not callable(progress):
+        raise InputError("progress", "True, False or a function of two numbers", repr(progress))
     return progress

@@ -53,6 +53,19 @@ def test_sentences_keep_their_order_in_every_batch_size(elmo):
     checks.assert_all_close(batch, elmo.embed_sentences(iter(SENTENCES), batch_size=2), **TOLERANCE)
 
 
+def test_a_sentence_that_is_a_string_is_not_read_as_letters(elmo):
+    for embed in (
+        lambda: elmo.embed_sentence("The bank"),
+        lambda: elmo.embed_batch([["The", "bank"], ""]),
+        lambda: elmo.embed_batch("The bank"),
+        lambda: list(elmo.embed_sentences([b"The bank"])),
+    ):
+        with pytest.raises(InputError, match=r"^sentence: expected a list of tokens, sentence.split\(\) for tokenized"):
+            embed()
+    with pytest.raises(InputError, match=r"^batch_size: expected a whole number, at least 1, found 0$"):
+        list(elmo.embed_sentences(SENTENCES, batch_size=0))
+
+
 @pytest.mark.parametrize(
     ("output_format", "expected"),
     [("all", lambda layers: layers), ("top", lambda layers: layers[2]), ("average", lambda layers: layers.mean(0))],
@@ -82,7 +95,7 @@ def test_sentences_can_be_the_keys_or_be_forgotten(elmo, tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("a\n\nb\n \n", {}, r"lines \[1, 3\], counted from 0, are blank"),
+        ("a\n\nb\n \n", {}, r"lines \[2, 4\] are blank"),
         ("a\nb\na\n", {"use_sentence_keys": True}, "a sentence occurs twice"),
         ("a\n", {"output_format": "mean"}, "output_format"),
     ],

@@ -110,12 +110,16 @@ WRONG = [
         )
     ),
     ("weights-plot --model mine --output records", "records: this is a folder; name a file$"),
+    *(
+        (f"{command} --output text.txt", "text.txt: already exists; name a new file$")
+        for command in ("look --input text.txt --word the", "surprisal --input text.txt", "weights-plot --model mine")
+    ),
     ("look --model mine --input text.txt --word the --output new/page", "new/page: there is no folder .*/new$"),
     ("look --model mine --input text.txt --word the --output -", "-: the name of a file is needed; "),
     ("task ner predict --workdir trained --input text.txt", "trained: not a workdir of elmo-tf task NAME train$"),
     (EXPORT.replace("trained", "task"), r"task: a workdir of `elmo-tf task ner`; use `elmo-tf task ner predict` or"),
     (f"{IMPORT_PAIR} --softmax", r"w/weights.hdf5: the model has no softmax: no softmax.hdf5 beside this file$"),
-    (f"{NEIGHBORS} --word Bank", "--sentence: it does not contain the word 'Bank': 'bank'"),
+    (f"{NEIGHBORS} --word sea", "--sentence: it does not contain the word 'sea': 'bank'"),
     (NEIGHBORS.replace("mine", "missing"), rf"\S*missing\S*: {NAMED} \(expected a Saved"),
     (
         "import smal --output new/model",

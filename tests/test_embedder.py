@@ -110,7 +110,7 @@ def test_batch_size_and_progress_count_texts(model, batch_size, done):
     ]  # the one without a token is done with the first batch
     model.encode(texts, batch_size=batch_size, progress=lambda *counts: seen.append(counts))
     assert seen == [(count, 7) for count in done]
-    for wrong in (0, 2.5, "3"):
+    for wrong in (0, 2.5, "3", True):
         with pytest.raises(InputError, match=rf"^batch_size: expected a whole number, at least 1, found {wrong!r}$"):
             model.encode(["a"], batch_size=wrong)
 
@@ -146,11 +146,14 @@ class Table:
         (({"q1": "a text"},), "texts: expected a list of texts, or one column of a table, found a dict"),
         ((Table(),), "texts: expected a list of texts, or one column of a table, found a Table"),
         ((np.array("a text"),), "texts: expected a list of texts, .*"),
-        ((["a", 3],), "texts: expected sentences, or lists of tokens, found 3"),
+        ((["a", 3],), "texts: expected sentences that are str or bytes, or lists of tokens, found 3"),
+        ((bytearray(b"a b"),), r"texts: expected a list of texts, \[text\] for a single text, found bytearray.*"),
+        (([bytearray(b"a b")],), r"texts: expected sentences that are str or bytes, .*, found bytearray\(b'a b'\)"),
         ((["a"], "best"), "layers: expected one of all, top, average, sum, mix, or 0 to 2, found 'best'"),
         ((["a"], 3), "layers: expected .*, found 3"),
         ((["a"], -1), "layers: expected .*, found -1"),
         ((["a"], True), "layers: expected .*, found True"),
+        ((["a"], "mix", None, 3), "progress: expected True, False or a function of two numbers, found 3"),
         ((["a"], "mix", "sum"), "pool: expected None or one of mean, max, found 'sum'"),
     ],
 )

@@ -194,11 +194,15 @@ def test_a_source_without_a_softmax_is_refused(savedmodel, method):
         getattr(elmo_tf.load(savedmodel.path), method)(["a dog"])
 
 
-def test_the_commands_print_what_the_functions_return(model, workdir, tmp_path, capsys):
+def test_the_commands_print_what_the_functions_return(model, workdir, tmp_path, capsys, caplog):
     text = tmp_path / "text.txt"
     text.write_text("".join(f"{sentence}\n" for sentence in SENTENCES))
     assert cli.main(["score", "--model", os.fspath(workdir), "--input", str(text), "--tokens"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"warning: {text}: 2 of 610 tokens are not in the model's vocabulary; they are scored as <UNK>, too well: "
+        "compare only sentences with the same num_unknown"
+    ]
     for line, score in zip(lines, model.score(SENTENCES), strict=True):
         assert (line["sentence"].split(), line["tokens"]) == (score.tokens, score.tokens)
         assert line["unknown"] == score.unknown.tolist()

@@ -64,18 +64,18 @@ def _add_weights_plot(commands: argparse._SubParsersAction) -> None:
     plot = add_command(commands, "weights-plot", _weights_plot, help_text, needs_tensorflow=False)
     help_text = "a .keras file with an ELMo layer; may be repeated"
     plot.add_argument("--model", required=True, action="append", dest="mixes", metavar="FILE", help=help_text)
-    plot.add_argument("--output", required=True, metavar="FILE", help="a PNG file; overwritten if it exists")
+    plot.add_argument("--output", required=True, metavar="FILE", help="a new PNG file")
 
 
 def _add_projector(commands: argparse._SubParsersAction) -> None:
     help_text = "write the uses of a word for TensorBoard's projector and print the command that shows them"
     projector = add_command(commands, "projector", _projector, help_text)
-    projector.add_argument("--model", required=True, metavar="SOURCE", help=SAVEDMODEL)
+    _add_model(projector)
     source = projector.add_mutually_exclusive_group(required=True)
     source.add_argument("--input", dest="text", type=text_file, metavar="FILE", help="one sentence per line, or FASTA")
     semcor_help = f"{_SEMCOR}; uses are labeled with their senses"
     source.add_argument("--data", dest="sentences", metavar="FILE", help=semcor_help)
-    help_text = "with --input a token, with --data a lemma: play or play%%2"
+    help_text = "with --input a token, in upper or lower case; with --data a lemma: play or play%%2"
     projector.add_argument("--word", required=True, metavar="W", help=help_text)
     projector.add_argument("--logdir", required=True, metavar="DIR", help="a new folder")
 
@@ -83,7 +83,7 @@ def _add_projector(commands: argparse._SubParsersAction) -> None:
 def _add_look(commands: argparse._SubParsersAction) -> None:
     help_text = "write a page about the uses of a word; one HTML file that needs no network and no server"
     look = add_command(commands, "look", _look, help_text, needs_tensorflow=False)
-    look.add_argument("--model", required=True, metavar="SOURCE", help=f"a model: {SAVEDMODEL}")
+    _add_model(look)
     look.add_argument(
         "--input",
         dest="text",
@@ -93,11 +93,15 @@ def _add_look(commands: argparse._SubParsersAction) -> None:
         help="one sentence per line, or FASTA; at most 1,000",
     )
     look.add_argument("--word", required=True, metavar="W", help="a token of the sentences, in upper or lower case")
-    look.add_argument("--output", required=True, metavar="FILE", help="an HTML file; overwritten if it exists")
+    look.add_argument("--output", required=True, metavar="FILE", help="a new HTML file")
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", default="english", metavar="SOURCE", help=f"{SAVEDMODEL}; default: english")
 
 
 def _add_probe_arguments(parser: argparse.ArgumentParser, train_help: str) -> None:
-    parser.add_argument("--model", required=True, metavar="SOURCE", help=SAVEDMODEL)
+    _add_model(parser)
     parser.add_argument("--train", required=True, metavar="FILE", help=train_help)
     parser.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
 
@@ -138,7 +142,7 @@ def _finish(results: "Results", arguments: argparse.Namespace) -> None:
 def _weights_plot(arguments: argparse.Namespace) -> None:
     from elmo_tf.probes import learned_weights
 
-    staging.check_file(arguments.output)
+    staging.check_new_file(arguments.output)
     mixes = learned_weights.read_all(arguments.mixes)
     learned_weights.plot(mixes, arguments.output)
     for mix in mixes:

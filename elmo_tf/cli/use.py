@@ -6,17 +6,18 @@ import io
 import itertools
 import logging
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from elmo_tf.cli import quiet
 from elmo_tf.cli.arguments import SAVEDMODEL, add_command, index_or_name, positive, text_file
 from elmo_tf.corpus import sentences
+from elmo_tf.display import with_count
 from elmo_tf.errors import InputError, printable
 from elmo_tf.files import json_file, staging, stores
 
 if TYPE_CHECKING:
     from elmo_tf.embedder import Embedder
-    from elmo_tf.scoring import Surprisal
+    from elmo_tf.scoring import Score, Surprisal
 
 _MODEL = "a model with a softmax: english (default), a workdir of `elmo-tf train`, or an export made with --softmax"
 _TEXT = "one sentence per line, split by the model's tokenizer, or FASTA; plain or compressed; - for standard input"
@@ -38,12 +39,12 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add = neighbors.add_argument
     add("--model", default="english", metavar="SOURCE", help=f"{SAVEDMODEL}; default: english")
     add("--input", required=True, type=text_file, metavar="FILE", help=_TEXT)
-    add("--word", required=True, metavar="W", help="the word, a token of --sentence")
-    add("--sentence", required=True, metavar='"..."', help="a sentence with W; skipped in the text")
+    add("--word", required=True, metavar="W", help="the word, a token of --sentence, in upper or lower case")
+    add("--sentence", required=True, metavar='"..."', help="a sentence with W once; skipped in the text")
     help_text = "mix (default), the weighted vector; top, average, sum; or a layer: 0, 1, 2, .."
     add("--layers", type=index_or_name, default="mix", metavar="L", help=help_text)
     add("--count", type=positive, default=10, metavar="N", help="uses to print, one per sentence (default: 10)")
-    add("--same-word", action="store_true", help="consider only uses of W (default: all words)")
+    add("--same-word", action="store_true", help="only uses of W, in upper or lower case (default: all words)")
     add("--glove", metavar="FILE", help="word vectors as text: print the words nearest to W as well")
     add("--json", action="store_true", help="print one line of JSON")
 
@@ -133,29 +134,38 @@ def _neighbors(arguments: argparse.Namespace) -> None:
 def _score(arguments: argparse.Namespace) -> None:
     model = _embedder(arguments.model, arguments.input)
     lines = sentences.read_lines(arguments.input, model.source.tokenizer)
+    num_tokens = num_unknown = 0
     while chunk := list(itertools.islice(lines, _LINES_AT_ONCE)):
         for sentence, score in zip(chunk, model.score(chunk), strict=True):
-            line = {
-                "sentence": sentence,
-                "num_tokens": len(score.tokens),
-                "num_unknown": int(score.unknown.sum()),
-                "forward": round(score.forward, 4),
-                "backward": round(score.backward, 4),
-                "total": round(score.total, 4),
-                "mean": round(score.mean, 6),
-            }
-            if arguments.tokens:
-                line["tokens"] = score.tokens
-                line["unknown"] = score.unknown.tolist()
-                line["forward_log_probs"] = [round(float(value), 4) for value in score.forward_log_probs]
-                line["backward_log_probs"] = [round(float(value), 4) for value in score.backward_log_probs]
-            print(json_file.dumps(line, ensure_ascii=False))
+            row = _score_row(sentence, score, arguments.tokens)
+            num_tokens, num_unknown = num_tokens + row["num_tokens"], num_unknown + row["num_unknown"]
+            print(json_file.dumps(row, ensure_ascii=False))
+    if num_unknown:
+        counts = f"{num_unknown:,} of {with_count(num_tokens, 'token')} are not in the model's vocabulary"
+        advice = "they are scored as <UNK>, too well: compare only sentences with the same num_unknown"
+        _log.warning("warning: %s: %s; %s", printable(arguments.input), counts, advice)
+
+
+def _score_row(sentence: str, score: "Score", with_tokens: bool) -> dict[str, Any]:
+    row = {
+        "sentence": sentence,
+        "num_tokens": len(score.tokens),
+        "num_unknown": int(score.unknown.sum()),
+        "forward": round(score.forward, 4),
+        "backward": round(score.backward, 4),
+        "total": round(score.total, 4),
+        "mean": round(score.mean, 6),
+    }
+    if with_tokens:
+        row["tokens"] = score.tokens
+        row["unknown"] = score.unknown.tolist()
+        row["forward_log_probs"] = [round(float(value), 4) for value in score.forward_log_probs]
+        row["backward_log_probs"] = [round(float(value), 4) for value in score.backward_log_probs]
+    return row
 
 
 def _surprisal(arguments: argparse.Namespace) -> None:
-    staging.check_file(arguments.output)
-    if os.path.lexists(arguments.output):
-        raise InputError(arguments.output, "already exists; name a new file")
+    staging.check_new_file(arguments.output)
     model = _embedder(arguments.model)
     lines = sentences.read_lines(arguments.input, model.source.tokenizer)
     if not (words := model.surprisal(lines, arguments.context)):

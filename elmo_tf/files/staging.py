@@ -42,6 +42,13 @@ def check_file(path: str | os.PathLike) -> None:
         raise InputError(str(path), f"the folder {folder} cannot be written to")
 
 
+def check_new_file(path: str | os.PathLike) -> None:
+    """Raises `InputError` unless a file can be written at `path`, where there is none."""
+    check_file(path)
+    if os.path.lexists(path):
+        raise InputError(str(path), "already exists; name a new file")
+
+
 def check_absent(path: str | os.PathLike) -> None:
     """Raises `InputError` unless nothing, or an empty folder that can be replaced, is at `path`."""
     check_link(path)

@@ -29,8 +29,8 @@ _POSITIONS = 32  # positions per chunk; each needs the probabilities of the whol
 
 
 def write(model: sources.Source, text: str | os.PathLike, word: str, output: str | os.PathLike) -> None:
-    """Writes the page about the sentences of a file, one per line; see `look`. An earlier page is replaced."""
-    staging.check_file(output)
+    """Writes the page about the sentences of a file, one per line, to a new file; see `look`."""
+    staging.check_new_file(output)
     lines = list(filter(str.strip, read_lines(os.fspath(text), model.tokenizer)))
     template = importlib.resources.files("elmo_tf.probes").joinpath("look.html").read_text("utf-8")
     data = json_file.dumps(look(model, lines, word), ensure_ascii=False, separators=(",", ":"))

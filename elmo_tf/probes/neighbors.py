@@ -12,7 +12,7 @@ import numpy as np
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.word_vectors import iterate_word_vectors
 from elmo_tf.corpus.sentences import read_lines
-from elmo_tf.embedder import Embedder, Layers, check_layers
+from elmo_tf.embedder import Embedder, Layers, check_count, check_layers
 from elmo_tf.engines import Words
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
@@ -23,7 +23,7 @@ from elmo_tf.text import tokenizers
 MEAN_TOKENS = 16_384
 _LINES_AT_ONCE = 256  # lines that are split together
 
-Line = tuple[int, Words]  # its number in the text, from 0, and its tokens
+Line = tuple[int, Words]  # its number in the text, from 1, and its tokens
 Embedded = tuple[int, Words, np.ndarray]  # a line, and the vectors of its tokens
 
 
@@ -31,7 +31,7 @@ class Use(NamedTuple):
     """A word at a position of a sentence of the text."""
 
     similarity: float  # cosine of its vector and the query's, both minus the mean of the text's vectors, -1 to 1
-    line: int  # number of the line in the text, from 0
+    line: int  # number of the line in the text, from 1
     sentence: list[str]
     position: int  # of the word in the sentence, from 0
 
@@ -45,30 +45,33 @@ def search(
     count: int = 10,
     same_word: bool = False,
 ) -> list[Use]:
-    """Returns the uses of words in a text that are most similar to the first use of a word in a sentence, best first.
+    """Returns the uses of words in a text that are most similar to the use of a word in a sentence, best first.
 
     Args:
         text: a file, plain or compressed, with one sentence per line, or FASTA; the model's tokenizer splits them.
-        sentence: with `word` in it.
-        word: a token of the sentence.
+        sentence: with `word` in it, once.
+        word: a token of the sentence, in upper or lower case.
         layers: as for `encode`, except "all".
         count: the largest number of uses to return.
-        same_word: whether to consider only uses of `word`.
+        same_word: whether to consider only uses of `word`, in upper or lower case.
 
     Raises:
-        InputError: if the word is not in its sentence, there is no use in the text, or a file cannot be used.
+        InputError: if the word is not in its sentence or is there several times, there is no use in the text, or a
+            file cannot be used.
     """
     source = model.source
-    tokens, token = _query(sentence, word, source.tokenizer)
+    tokens, position = _query(sentence, word, source.tokenizer)
+    check_count(count, "count")
     check_layers(layers, source.num_layers)
     if layers == "all":
         raise InputError("layers", "one vector per token: mix, top, average, sum or a layer's number", layers)
     progress = ProgressLine(at_once=False)
+    token = tokens[position]
     only = token if same_word else None
     lines = _lines(text, source.tokenizer, only, progress)
     try:
         ((_, vectors),) = model.embed([tokens], layers)
-        uses = nearest_uses(tokens, vectors[tokens.index(token)], _embed(lines, layers, model), count, only)
+        uses = nearest_uses(tokens, vectors[position], _embed(lines, layers, model), count, only)
     finally:
         progress.clear()
     kind = f"other line with the word {_shown(token)!r}" if same_word else "sentence other than the given one"
@@ -88,9 +91,10 @@ def nearest_uses(
         target: float32 `(dim,)`.
         embedded: the text: each line's number, its tokens and their vectors `(tokens, dim)`; only lines with tokens.
         count: the largest number of uses to return.
-        only: the word whose uses are considered; None: all words.
+        only: the word whose uses are considered, in upper or lower case; None: all words.
     """
     best: list[Use] = []
+    lower = None if only is None else _lower(only)
     seen: set[tuple[bytes, ...]] = {tuple(sentence)}
     embedded = iter(embedded)
     first = list(_next_lines(embedded))
@@ -102,8 +106,8 @@ def nearest_uses(
         if tuple(words) in seen:
             continue
         similarities = _cosines(vectors - mean, target)
-        if only is not None:
-            similarities[[word != only for word in words]] = -np.inf
+        if lower is not None:
+            similarities[[_lower(word) != lower for word in words]] = -np.inf
         position = int(similarities.argmax())
         similarity = float(similarities[position])
         if similarity == -np.inf or (len(best) == count and similarity <= best[-1].similarity):
@@ -154,27 +158,34 @@ def _shown(word: bytes) -> str:
     return word.decode(errors="replace")
 
 
-def _query(sentence: str | bytes, word: str | bytes, tokenizer: str) -> tuple[list[bytes], bytes]:
-    """Returns the tokens of a sentence, and the word as a token."""
+def _lower(word: bytes) -> str:
+    return _shown(word).lower()
+
+
+def _query(sentence: str | bytes, word: str | bytes, tokenizer: str) -> tuple[list[bytes], int]:
+    """Returns the tokens of a sentence, and which of them is the word."""
     encoded_sentence, encoded_word = tokenizers.to_bytes(sentence, "sentence"), tokenizers.to_bytes(word, "word")
     tokens, parts = tokenizers.split([encoded_sentence, encoded_word], tokenizer)
     if len(parts) > 1:
         raise InputError("word", f"the tokenizer {tokenizer} splits it: {_shown(b' '.join(parts))!r}")
-    if not parts or parts[0] not in tokens:
-        shown = _shown(b" ".join(tokens))
-        raise InputError("sentence", f"it does not contain the word {_shown(encoded_word)!r}: {shown!r}")
-    return tokens, parts[0]
+    positions = [position for position, token in enumerate(tokens) if parts and _lower(token) == _lower(parts[0])]
+    if len(positions) != 1:
+        has = f"has the word {_shown(encoded_word)!r} {len(positions)} times; give one that has it once"
+        problem = has if positions else f"does not contain the word {_shown(encoded_word)!r}"
+        raise InputError("sentence", f"it {problem}: {_shown(b' '.join(tokens))!r}")
+    return tokens, positions[0]
 
 
 def _lines(text: str | os.PathLike, tokenizer: str, word: bytes | None, progress: ProgressLine) -> Iterator[Line]:
-    """Yields the lines of a text that have tokens, `word` among them if it is given."""
-    numbered = enumerate(read_lines(os.fspath(text), tokenizer))
+    """Yields the lines of a text that have tokens, `word` among them, in upper or lower case, if it is given."""
+    lower = None if word is None else _lower(word)
+    numbered = enumerate(read_lines(os.fspath(text), tokenizer), 1)
     while group := list(itertools.islice(numbered, _LINES_AT_ONCE)):
         split = tokenizers.split([line.encode() for _, line in group], tokenizer)
         for (number, _), words in zip(group, split, strict=True):
             if progress.due():
                 progress.show(f"searching: {number:,} lines")
-            if words and (word is None or word in words):
+            if words and (lower is None or lower in map(_lower, words)):
                 yield number, words
 
 

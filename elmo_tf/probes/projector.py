@@ -20,11 +20,15 @@ InSentence = tuple[list[str], Use]
 
 
 def sentences_with(text: str | os.PathLike, word: str, tokenizer: str) -> list[SenseSentence]:
-    """Returns the distinct sentences of a text file, one per line, split by a tokenizer, with the uses of `word`."""
+    """Returns the distinct sentences of a text file, one per line, split by a tokenizer, with the uses of `word`.
+
+    The word may be in upper or lower case.
+    """
     split = tokenizers.split([line.encode() for line in read_lines(os.fspath(text), tokenizer)], tokenizer)
     sentences = dict.fromkeys(tuple(token.decode() for token in tokens) for tokens in split)
+    lower = word.lower()
     return [
-        SenseSentence("", list(tokens), [Use(n, n + 1, word, "") for n, token in enumerate(tokens) if token == word])
+        SenseSentence("", list(tokens), [Use(n, n + 1, word, "") for n, t in enumerate(tokens) if t.lower() == lower])
         for tokens in sentences
     ]
 

@@ -55,7 +55,11 @@ def split_texts(texts: Iterable[Text], tokenizer: str, parameter: str = "texts")
     Raises:
         InputError: about `parameter`, if they are something else.
     """
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
+    if (
+        isinstance(texts, str | bytes | bytearray | memoryview)
+        or not isinstance(texts, Iterable)
+        or getattr(texts, "ndim", 1) == 0
+    ):
         raise InputError(parameter, "a list of texts, [text] for a single text", repr(texts))
     if isinstance(texts, Mapping) or hasattr(texts, "columns"):  # which would give the names of its columns
         raise InputError(parameter, "a list of texts, or one column of a table", f"a {type(texts).__name__}")
@@ -63,10 +67,10 @@ def split_texts(texts: Iterable[Text], tokenizer: str, parameter: str = "texts")
     for text in texts:
         if isinstance(text, str | bytes):
             checked.append(to_bytes(text, parameter))
-        elif isinstance(text, Sequence | np.ndarray):
+        elif isinstance(text, Sequence | np.ndarray) and not isinstance(text, bytearray | memoryview):
             checked.append([to_bytes(token, parameter) for token in text])
         else:
-            raise InputError(parameter, "sentences, or lists of tokens", repr(text))
+            raise InputError(parameter, "sentences that are str or bytes, or lists of tokens", repr(text))
     tokens = iter(split([text for text in checked if isinstance(text, bytes)], tokenizer))
     return [next(tokens) if isinstance(text, bytes) else text for text in checked]
 

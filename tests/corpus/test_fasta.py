@@ -131,7 +131,7 @@ class Tagger:
     ("command", "expected"),
     [
         ("score --input p.fas", '"sentence": "AAV"'),
-        ("neighbors --input p.fas --word V --sentence MKV --json", '"line": 1, "sentence": ["A", "A", "V"]'),
+        ("neighbors --input p.fas --word V --sentence MKV --json", '"line": 2, "sentence": ["A", "A", "V"]'),
         ("look --input p.fas --word V --output page.html", "page.html"),
         ("projector --input p.fas --word V --logdir logs", "tensorboard --logdir logs"),
         ("task ner predict --input p.fas --tokenizer characters", '{"tokens": ["A", "A", "V"]'),

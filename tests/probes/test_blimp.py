@@ -50,8 +50,9 @@ def test_accuracies_are_those_of_the_scores_by_paradigm_and_by_term(workdir, dat
         assert results["paradigms"]["order"][name] == order
         assert results["scores"]["word_order"][name] == pytest.approx((order + expected[3]) / 2)
         assert results["scores"]["all"][name] == pytest.approx((expected[0] + order + expected[3]) / 3)
-    ties = wins(lambda score: score.total, 2 * 2 * 5e-5).count(0.5)
-    assert (results["pairs"], results["num_paradigms"], results["ties"]) == (4, 3, ties)
+        if name == "both":  # whether two unknown words are a tie depends on how they were trained
+            assert results["ties"] == expected.count(0.5) < 3
+    assert (results["pairs"], results["num_paradigms"]) == (4, 3)
     assert set(results["scores"]) == {"all", "argument_structure", "word_order"}
     assert results["pairs_that_differ_in_unknown_words_alone"] == 2
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"blimp.json", "blimp.png", "blimp.txt"}

@@ -162,6 +162,13 @@ def test_a_link_to_nothing_is_refused_as_output(tmp_path):
     assert not (tmp_path / "elsewhere.html").exists()
 
 
+def test_a_file_that_exists_stays_as_it_is(tmp_path):
+    (tmp_path / "page.html").write_text("mine")
+    with pytest.raises(InputError, match=r"page.html: already exists; name a new file$"):
+        look.write(sources.find("english"), tmp_path / "text", "bank", tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == "mine"
+
+
 def test_markup_in_a_sentence_stays_text(written):
     page, sentence = written()
     elements = _Elements(page.read_text("utf-8"))

@@ -53,7 +53,7 @@ def expected(model, layers: str | int, same_word: bool) -> list[Use]:
 
     words = [line.encode().split() for line in LINES]
     taken = [number for number, line in enumerate(words) if b"bank" in line or (line and not same_word)]
-    lines = [(number, words[number], vectors(LINES[number])) for number in taken]
+    lines = [(number + 1, words[number], vectors(LINES[number])) for number in taken]
     return nearest_uses(TOKENS, vectors(SENTENCE)[1], lines, 10, b"bank" if same_word else None)
 
 
@@ -76,7 +76,12 @@ def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(model, 
         ({"text": SENTENCE.encode()}, r"text.txt: it has no sentence other than the given one$"),
         ({"text": b"grey\n", "same_word": True}, r"text.txt: it has no other line with the word 'bank'$"),
         ({"text": b"bank\n\xff\n"}, r"text.txt, line 2: not UTF-8 "),
-        ({"word": b"Bank"}, r"^sentence: it does not contain the word 'Bank': 'the bank of"),
+        ({"word": b"sea"}, r"^sentence: it does not contain the word 'sea': 'the bank of"),
+        (
+            {"sentence": "the bank of The river", "word": b"the"},
+            r"^sentence: it has the word 'the' 2 times; give one that has it once: 'the bank of The river'$",
+        ),
+        ({"count": 0}, r"^count: expected a whole number, at least 1, found 0$"),
         ({"word": b"wide river"}, r"^word: the tokenizer whitespace splits it: 'wide river'"),
         ({"layers": 3}, r"^layers: expected one of .*, or 0 to 2, found 3"),
         ({"layers": -1}, r"^layers: expected one of .*, or 0 to 2, found -1"),
@@ -127,12 +132,13 @@ def test_the_best_use_of_each_sentence_is_found_best_first(same_word, count):
     np.testing.assert_allclose([use.similarity for use in uses], [-use[0] for use in expected], **checks.FEW)
 
 
-def test_the_first_of_two_uses_in_the_sentence_counts(model, find):
-    query, text = "bank on the bank", "on a wide river"
-    ((first, *_),), vectors = (model(strings=tf.constant([sentence]))["elmo"].numpy() for sentence in (query, text))
-    (use,) = find(text.encode(), sentence=query)
-    mean = vectors[0].mean(axis=0)
-    assert use.similarity == pytest.approx(max(cosine(row - mean, first - mean) for row in vectors[0]), rel=1e-5)
+@pytest.mark.parametrize("same_word", [False, True])
+def test_upper_and_lower_case_are_one_word(find, same_word):
+    text = "A Bank\nno use\nthe BANK and a bank\nÉtude bank".encode()
+    lines = [use.line for use in find(text, word=b"BANK", same_word=same_word)]
+    assert sorted(lines) == ([1, 3, 4] if same_word else [1, 2, 3, 4])
+    (use,) = find("Étude a".encode(), sentence="the étude", word="ÉTUDE".encode(), same_word=True)
+    assert (use.line, use.sentence, use.position) == (1, ["Étude", "a"], 0)
 
 
 def test_the_mean_is_of_the_start_of_a_long_text():

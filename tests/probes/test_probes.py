@@ -198,7 +198,7 @@ def test_projector_takes_every_use_in_a_text_each_sentence_once(savedmodel, tmp_
     command = ["projector", "--model", str(savedmodel.path), "--input", str(tmp_path / "text")]
     assert cli.main([*command, "--logdir", str(tmp_path / "logs"), "--word", "bank"]) == 0
     labels = (tmp_path / "logs" / "uses.tsv").read_text().splitlines()
-    assert labels == ["a [bank] and a bank", "a bank and a [bank]", "[bank]"]
+    assert labels == ["a [bank] and a bank", "a bank and a [bank]", "[bank]", "[Bank]"]
     assert cli.main([*command, "--logdir", str(tmp_path / "other"), "--word", "no"]) == 1
     assert "--word: too few uses of 'no': 1; the projector needs at least two" in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
