@@ -55,7 +55,10 @@ class Score(NamedTuple):
 
 
 class Surprisal(NamedTuple):
-    """The surprisal of a word in bits. A word of several tokens, such as `barked.`, has the sum of their bits."""
+    """The surprisal of a word in bits. A word of several tokens, such as `barked.`, has the sum of their bits.
+
+    A word without tokens, such as a control character, has NaN in place of bits and rank, and is not known.
+    """
 
     passage: int  # its number in the text, from 1
     sentence: int  # its number in the passage, from 1
@@ -63,7 +66,7 @@ class Surprisal(NamedTuple):
     forward: float  # given what precedes it
     backward: float  # given what follows it in the sentence
     both: float  # the sum of forward and backward
-    rank: int  # forward, 1 for the likeliest word of the vocabulary; of the first token with a letter or digit
+    rank: int | float  # forward, 1 for the likeliest word of the vocabulary; of the first token with a letter or digit
     known: bool  # whether all of its tokens are in the vocabulary; others have the bits and the rank of `<UNK>`
 
 
@@ -168,7 +171,10 @@ def _words(sentence: Sentence, ids: list[int], predictions: np.ndarray) -> Itera
     rank_of |= {word: rank for word, token, rank, _ in tokens if any(map(str.isalnum, token.text))}
     known = rank_of.keys() - {word for word, _, _, number in tokens if number == UNKNOWN_ID}
     for n, word in enumerate(sentence.words):
-        values = forward[n], backward[n], forward[n] + backward[n], rank_of.get(n, 0), n in known
+        if n in rank_of:
+            values = forward[n], backward[n], forward[n] + backward[n], rank_of[n], n in known
+        else:
+            values = math.nan, math.nan, math.nan, math.nan, False
         yield Surprisal(sentence.passage, sentence.number, word, *values)
 
 

@@ -165,9 +165,17 @@ def _surprisal(arguments: argparse.Namespace) -> None:
 
 
 def _as_tsv(words: "list[Surprisal]") -> bytes:
-    """Returns a table of words, in UTF-8, tab-separated; a word with a quotation mark is quoted."""
+    """Returns a table of words, in UTF-8, tab-separated; a word with a quotation mark is quoted.
+
+    The cells of bits and rank of a word without tokens are empty.
+    """
     text = io.StringIO()
-    rows = ([*word[:3], *(f"{bits:.4f}" for bits in word[3:6]), word.rank, str(word.known).lower()] for word in words)
+    rows = (
+        [*word[:3], *(f"{bits:.4f}" for bits in word[3:6]), word.rank, str(word.known).lower()]
+        if word.forward == word.forward  # not NaN
+        else [*word[:3], "", "", "", "", "false"]
+        for word in words
+    )
     csv.writer(text, "excel-tab", lineterminator="\n").writerows([words[0]._fields, *rows])
     return text.getvalue().encode()
 
