@@ -6,7 +6,7 @@ import re
 
 from elmo_tf.annotated import labeled_rows, numbered_lines
 from elmo_tf.annotated.labeled_rows import Schema
-from elmo_tf.annotated.numbered_lines import Line, OddLines
+from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
 
@@ -28,20 +28,22 @@ def read_classes(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: b
     A line has a label, a tab and a sentence; or the file is a table whose first line names the columns `sentence` (or
     `text`) and `label`, JSON lines or Parquet with these names. `reading` may give other names. A label may be an
     index into `reading.labels`; rows with the label -1, which means none, are left out, and a warning counts them.
-    `reading.tokenizer` splits the sentences. Unless `labeled`, a line may be a sentence alone, and sentences without
-    tokens are left out; a warning counts them, too.
+    `reading.tokenizer` splits the sentences. Unless `labeled`, a line may be a sentence alone, and a sentence may have
+    no tokens.
     """
-    sentences, odd = [], OddLines(path, reading.strict)
+    sentences = []
     for example in labeled_rows.read_examples(path, _SCHEMA, reading, labeled):
         text = example.values[example.texts[0]]
         tokens = reading.split(text) if isinstance(text, str) else []
-        if tokens:
-            sentences.append(Classified(tokens, example.label))
-        elif labeled or not isinstance(text, str):
+        if not tokens and (labeled or not isinstance(text, str)):
             raise InputError(example.line.location, f"{example.texts[0]} has no words: {text!r}")
-        else:
-            odd.add(example.line.number, "no words")
-    return odd.finish(sentences, "sentence")
+        sentences.append(Classified(tokens, example.label))
+    return numbered_lines.require_nonempty(sentences, path, "sentence")
+
+
+def is_running_text(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
+    """Whether a file without labels has a sentence per line: no table, JSON, Parquet or trees."""
+    return not has_trees(path) and labeled_rows.is_running_text(path, _SCHEMA, reading)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,9 +11,11 @@ from elmo_tf.annotated import tables, tag_schemes
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.annotated.reading_options import Column, Reading
 from elmo_tf.errors import InputError
+from elmo_tf.text import tokenizers
 
 DOCUMENT = "-DOCSTART-"
 _INSPECTED = 200  # sentences from which the columns are detected
+_MIN_WHOLE = 0.1  # of lines without spaces, the share that the tokenizer leaves whole if they are tokens
 _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")  # of a token's language, as in WikiANN
 _INDEX = re.compile(r"\d+([-.]\d+)?")  # of a word, a multiword token (3-4) or an empty node (3.1)
 _TAG = re.compile(r"O|[BILUESMW]-[^\W\d].*")  # a letter must follow the hyphen, so `I-95` is not a tag
@@ -62,7 +64,7 @@ def find(
 
     - The file is `labeled`, or `has_marks` of documents.
     - The first line names the columns: those that `reading` chooses, or those of tokens and of something else.
-    - The first sentence has several lines of a single word.
+    - The first sentence has several lines of a single word, and they are tokens (`_are_tokens`).
     - The first column counts the words of each sentence.
     - All lines of the first sentence, or of the file, have equally many columns, and a tag in the same column
       (`_have_tags`).
@@ -121,10 +123,20 @@ def _show_columns(blocks: _Blocks, reading: Reading) -> bool:
         return False
     first, rows = list(blocks[0]), list(itertools.chain(*blocks))
     if len(first) > 1 and all(len(row.line.text.split()) == 1 for row in first):
-        return True
+        return reading.token_column is not None or _are_tokens(first, reading)
     is_single = len(first) == 1
     parts = (rows, rows[1:]) if is_single else (first, rows, rows[1:])
     return has_indices(blocks if is_single else blocks[:1]) or any(_have_tags(part, reading) for part in parts if part)
+
+
+def _are_tokens(rows: Sequence[Row], reading: Reading) -> bool:
+    """Whether lines without spaces are tokens, not sentences of a script that has no spaces between words.
+
+    The tokenizer splits nearly all such sentences, but leaves many tokens whole, such as punctuation marks.
+    """
+    texts = [row.line.text for row in rows[:_INSPECTED]]
+    is_whole = [len(words) == 1 for words in tokenizers.words_of_each(texts, reading.tokenizer)]
+    return sum(is_whole) >= _MIN_WHOLE * len(texts)
 
 
 def _have_tags(rows: Sequence[Row], reading: Reading) -> bool:

@@ -64,10 +64,11 @@ def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: b
     return _tagged(sentences, odd, labeled)
 
 
-def _tagged(sentences: Sequence[_Sentence], odd: OddLines, labeled: bool) -> list[Tagged]:
-    """Returns the sentences of a file that are not empty, and reports its odd lines."""
-    sentences = odd.finish(list(filter(None, sentences)), "sentence")
-    return _in_iob2(sentences) if labeled else [Tagged([form for _, form, _ in rows]) for rows in sentences]
+def _tagged(sentences: Sequence[_Sentence | None], odd: OddLines, labeled: bool) -> list[Tagged]:
+    """Returns the sentences of a file, and reports its odd lines; those without tokens only unless it is `labeled`."""
+    kept = [rows for rows in sentences if rows or (rows is not None and not labeled)]
+    kept = odd.finish(kept, "sentence")
+    return _in_iob2(kept) if labeled else [Tagged([form for _, form, _ in rows]) for rows in kept]
 
 
 def _in_iob2(sentences: list[_Sentence]) -> list[Tagged]:
@@ -84,8 +85,8 @@ def _in_iob2(sentences: list[_Sentence]) -> list[Tagged]:
     return tagged
 
 
-def _of_row(line: Line, row: dict[str, Any], reading: Reading, labeled: bool, odd: OddLines) -> _Sentence:
-    """Returns the sentence of a row of lists, without empty tokens."""
+def _of_row(line: Line, row: dict[str, Any], reading: Reading, labeled: bool, odd: OddLines) -> _Sentence | None:
+    """Returns the sentence of a row of lists, without empty tokens; None if its words are withheld."""
     names = [
         (column,) if isinstance(column, str) else known
         for column, known in ((reading.token_column, _TOKENS), (reading.tag_column, _TAGS))
@@ -112,7 +113,7 @@ def _of_row(line: Line, row: dict[str, Any], reading: Reading, labeled: bool, od
     if not all(form for _, form, _ in sentence):
         odd.add(line.number, "an empty token")
     sentence = [token for token in sentence if token[1]]
-    return sentence if odd.has_words(line.number, [token for _, token, _ in sentence]) else []
+    return sentence if odd.has_words(line.number, [token for _, token, _ in sentence]) else None
 
 
 def _is_list_of(values: Any, kind: type) -> bool:
@@ -125,9 +126,9 @@ def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
 
 
 def with_tags(path: str | os.PathLike, reading: Reading, tags: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yields the lines of a file of columns with other tags: `tags` for the sentences of `read_columns`.
+    """Yields the lines of a file of columns, and their line breaks, with `tags` for the sentences of `read_columns`.
 
-    The tags replace those in the file, or become a new last column. All other lines and columns stay.
+    The tags replace those in the file, or become a new last column. All else stays, byte for byte.
     """
     odd = OddLines(path)
     layout, blocks = _layout(path, reading, odd, labeled=False)
@@ -135,18 +136,26 @@ def with_tags(path: str | os.PathLike, reading: Reading, tags: Sequence[Sequence
         raise InputError(str(path), "it has no columns")
     rows = zip(itertools.chain(*_token_rows(layout, blocks, odd)), itertools.chain(*tags), strict=True)
     of_line = {row.line.number: (row, tag) for row, tag in rows}
-    for line in numbered_lines.lines(path):
-        if line.number not in of_line:
-            yield line.text
-            continue
-        row, tag = of_line[line.number]
-        has_tabs = "\t" in line.text or len(row.fields) == 1
-        fields = line.text.split("\t") if has_tabs else row.fields.copy()
-        if layout.tag is None:
-            fields.append(tag)
-        else:
-            fields[layout.tag % len(row.fields)] = tag
-        yield ("\t" if has_tabs else " ").join(fields)
+    for number, line in numbered_lines.lines_with_breaks(path):
+        row, tag = of_line.get(number, (None, ""))
+        yield _with_tag(line.decode(), row, layout, tag) if row else line.decode()
+
+
+def _with_tag(line: str, row: Row, layout: Layout, tag: str) -> str:
+    """Returns the line of a row, with its line break, with another tag, or with a tag in a new column."""
+    start = line.index(row.line.text)  # after a byte order mark
+    text, is_tabbed = row.line.text, "\t" in row.line.text
+    columns = [match.span() for match in re.finditer(r"(?:^|(?<=\t))[^\t]*" if is_tabbed else "[^ ]+", text)]
+    column = layout.width if layout.tag is None else layout.tag % len(row.fields)
+    if layout.tag is not None or (column < len(columns) and not text[slice(*columns[column])].strip()):
+        first, last = columns[column]
+        inner = text[first:last].strip()
+        first += text[first:last].index(inner)
+        last = first + len(inner)
+    else:
+        first = last = len(text.rstrip())
+        tag = ("\t" if is_tabbed or len(columns) == 1 else " ") + tag
+    return line[: start + first] + tag + line[start + last :]
 
 
 def _layout(

@@ -70,7 +70,7 @@ class _LabeledRow(_Row, frozen=True, kw_only=True):
 
 
 def read_documents(path: str | os.PathLike, labeled: bool = True, tokenizer: str = "penn") -> list[Document]:
-    """Returns the documents of a file, without those that have no words.
+    """Returns the documents of a file; if it is `labeled`, without those that have no words.
 
     In CoNLL-2012's columns, the fourth has the words, the last the mentions: `(1` where a mention begins, `1)` where it
     ends, `(1)` for a single word, with or without `|` between several. A cluster's name is a number, or a word such as
@@ -98,7 +98,8 @@ def read_documents(path: str | os.PathLike, labeled: bool = True, tokenizer: str
     documents = [
         document
         for line, document in numbered
-        if document.sentences and odd.has_words(line.number, list(itertools.chain(*document.sentences)))
+        if (document.sentences or not labeled)
+        and odd.has_words(line.number, list(itertools.chain(*document.sentences)))
     ]
     return odd.finish(documents, "document with words")
 

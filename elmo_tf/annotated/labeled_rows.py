@@ -79,7 +79,7 @@ def _rows(
 ) -> Iterator[tuple[Line, _Names, Mapping[str, Any]]]:
     """Yields each row's line, the names of what is wanted, and all values, None for missing ones of a table."""
     if not named_rows.has_named_values(path):
-        names, header, rows = _table(path, schema, reading, labeled)
+        names, header, rows, _ = _table(path, schema, reading, labeled)
         for line, cells in rows:
             if any(cell.strip() for cell in cells[len(header) :]):
                 raise line.error(f"{len(header)} columns, as in the first line")
@@ -93,10 +93,19 @@ def _rows(
         yield line, names_of[keys], values
 
 
+def is_running_text(path: str | os.PathLike, schema: Schema, reading: Reading) -> bool:
+    """Whether a file without labels has sentences alone, one per line; `InputError` for a table that is not read."""
+    if len(schema.texts[0]) > 1 or named_rows.has_named_values(path):
+        return False
+    table = _table(path, schema, reading, labeled=False)
+    return not table.has_names and len(table.header) == 1
+
+
 class _Table(NamedTuple):
     names: _Names
     header: Sequence[str]
     rows: Sequence[Row]
+    has_names: bool = True  # in the first line
 
 
 def _table(path: str | os.PathLike, schema: Schema, reading: Reading, labeled: bool) -> _Table:
@@ -128,7 +137,7 @@ def _table_without_names(path: str | os.PathLike, schema: Schema, labeled: bool,
     if widths == {len(order)} and _are_in_another_order([row.cells for row in rows]):
         remedy = f"name its columns in a first line: {', '.join(order)}"
         raise rows[0].line.error(f"{schema.columns} in this order; {remedy}")
-    return _Table(_Names(schema.texts[0], schema.labels[0]), order[-min(widths) :], rows)
+    return _Table(_Names(schema.texts[0], schema.labels[0]), order[-min(widths) :], rows, has_names=False)
 
 
 def _are_in_another_order(rows: Sequence[Sequence[str]]) -> bool:

@@ -107,14 +107,18 @@ def lines(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[Line
 
 
 def encoded_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
-    """Yields the number and the bytes of each line, without its line break; raises if the file cannot be read."""
+    """Returns the number and the bytes of each line, without its line break; raises if the file cannot be read."""
+    return ((number, line.rstrip(b"\r\n")) for number, line in lines_with_breaks(path))
+
+
+def lines_with_breaks(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
+    """Like `encoded_lines`, with the line breaks as they are."""
     try:
         with _opened(path) as file:
             if file.seekable():
                 content.check_text(str(path), file.read(content.HEADER_BYTES))
                 file.seek(0)
-            for number, line in enumerate(file, 1):
-                yield number, line.rstrip(b"\r\n")
+            yield from enumerate(file, 1)
     except _UNREADABLE as error:
         raise unreadable(path, error) from None
 

@@ -36,21 +36,21 @@ def read_pairs(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: boo
     `premise` and `hypothesis`, `question` and `sentence`, or `question1` and `question2`, or those in `reading`. A
     label may be an index into `reading.labels`. The tokens are those of `sentence1_binary_parse` and
     `sentence2_binary_parse` where these are given, else `reading.tokenizer` splits the sentences. A warning counts the
-    pairs that are left out. Unless `labeled`, labels are optional and not read.
+    pairs that are left out. Unless `labeled`, labels are optional and not read, and a sentence may have no words.
     """
     pairs = []
     for example in labeled_rows.read_examples(path, _SCHEMA, reading, labeled):
-        premise, hypothesis = (_tokens(example, name, reading) for name in example.texts)
+        premise, hypothesis = (_tokens(example, name, reading, labeled) for name in example.texts)
         pairs.append(Pair(premise, hypothesis, example.label))
     return numbered_lines.require_nonempty(pairs, path, "pair with a label" if labeled else "pair")
 
 
-def _tokens(example: Example, name: str, reading: Reading) -> list[str]:
+def _tokens(example: Example, name: str, reading: Reading, labeled: bool) -> list[str]:
     text, parse = example.values[name], example.values.get(f"{name}_binary_parse")
     if isinstance(parse, str) and parse.strip():
         tokens = [numbered_lines.normalize_form(token) for token in re.sub(r"[()]", " ", parse).split()]
     else:
         tokens = reading.split(text) if isinstance(text, str) else []
-    if not tokens:
+    if not tokens and (labeled or not isinstance(text, str)):
         raise InputError(example.line.location, f"{name} has no words: {text!r}")
     return tokens

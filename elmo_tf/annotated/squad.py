@@ -122,7 +122,7 @@ def read_questions(path: str | os.PathLike, reading: Reading = DEFAULT, labeled:
     row's lists are empty. An answer that is not at its `answer_start`, in characters, is left out, and so is a question
     that has no other. A warning counts both; with `reading.strict`, they are errors.
     """
-    questions, usable, num_misplaced = list(_questions(path, reading)), [], 0
+    questions, usable, num_misplaced = list(_questions(path, reading, labeled)), [], 0
     if not labeled:
         return numbered_lines.require_nonempty(questions, path, "question")
     for question in questions:
@@ -142,7 +142,7 @@ def read_questions(path: str | os.PathLike, reading: Reading = DEFAULT, labeled:
     return numbered_lines.require_nonempty(usable, path, "question with an answer")
 
 
-def _questions(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
+def _questions(path: str | os.PathLike, reading: Reading, labeled: bool) -> Iterator[Question]:
     paragraph = paragraph_of("")
     for context, row, location in _rows(path):
         # Questions about a paragraph share its words.
@@ -150,7 +150,7 @@ def _questions(path: str | os.PathLike, reading: Reading) -> Iterator[Question]:
         question_id = None if row.id is None else str(row.id)
         question = question_of(paragraph, row.question, question_id, tuple(row.answers), reading.tokenizer)
         for part, words in (("paragraph", paragraph.words), ("question", question.tokens)):
-            if not words:
+            if labeled and not words:
                 raise InputError(location, f"the {part} has no words")
         # SQuAD 2.0's impossible questions may have plausible answers, under another key.
         yield dataclasses.replace(question, is_impossible=row.is_impossible and not row.answers)

@@ -50,7 +50,7 @@ def as_iob2(tags: Sequence[str]) -> list[str]:
 def spans(tags: Sequence[str]) -> list[Span]:
     """Returns the spans of a sentence's tags in IOB2 or IOB1; an `I-` after another kind begins a span."""
     ranges: list[Span] = []
-    for position, (before, tag) in enumerate(zip(["O", *tags[:-1]], tags, strict=True)):
+    for position, (before, tag) in enumerate(zip(["O", *tags][:-1], tags, strict=True)):
         if tag[:2] == "I-" and before[2:] == tag[2:]:
             ranges[-1] = ranges[-1]._replace(end=position + 1)
         elif tag != "O":

@@ -24,10 +24,10 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         evaluate = add_command(actions, "evaluate", _evaluate, "print the scores on a file with labels", on_gpu=True)
         evaluate.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
         predict = add_command(actions, "predict", _predict, "print a line of JSON for each sentence", on_gpu=True)
-        help_text = "plain text, or a format of the task; - for standard input"
+        help_text = "running text, a sentence per line, or a format of the task; - for standard input"
         predict.add_argument("--input", dest="path", required=True, type=text_file, metavar="FILE", help=help_text)
         if name in systems.RAW_TEXT:
-            help_text = "read lines of raw text, split so, and print the characters at which each token begins and ends"
+            help_text = "read lines of running text, and split them so (default: by the system's own tokenizer)"
             predict.add_argument("--tokenizer", choices=tokenizers.TOKENIZERS, help=help_text)
         if name == "ner":
             help_text = "a line of JSON for each sentence (default), or the input's lines with the tags in their column"
@@ -137,7 +137,7 @@ def _text(arguments: argparse.Namespace) -> None:
     system = kind(kind.paper_recipe(), reading=reading_options.Reading(**_reading(arguments)))
     with copied_if_pipe(arguments.data) as path:
         examples = system.read_unlabeled(path)
-    sentences = (encoded(tokens) for example in examples for tokens in system.texts(example))
+    sentences = (encoded(tokens) for example in examples for tokens in system.texts(example) if tokens)
     # Each distinct sentence once, its tokens joined by spaces, in order of first occurrence.
     for sentence in dict.fromkeys(b" ".join(tokens).decode() for tokens in sentences):
         print(sentence)
@@ -156,16 +156,16 @@ def _predict(arguments: argparse.Namespace) -> None:
     system = trained.load_together(arguments.workdir, arguments.task, **_reading(arguments))
     tokenizer = getattr(arguments, "tokenizer", None)
     with copied_if_pipe(arguments.path) as path:
-        if tokenizer:
-            sentences = [line for line in read_lines(str(path), tokenizer) if line.strip()]
-            answers = system.predict(sentences, tokenizer)
+        is_text = tokenizer is not None or system.system.is_running_text(path)
+        if is_text:
+            answers = system.predict(read_lines(str(path), tokenizer or system.system.reading.tokenizer), tokenizer)
         else:
             answers = system.predict_examples(system.system.read_unlabeled(path))
         if getattr(arguments, "format", "json") == "conll":
             tagger: Any = system.system
-            texts = tagger.as_conll(None if tokenizer else path, answers)
+            texts = tagger.as_conll(None if is_text else path, answers)
         else:
-            texts = (json_file.dumps(answer, ensure_ascii=False) for answer in answers)
+            texts = (json_file.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
         for text in texts:
             # UTF-8 cannot hold half of a surrogate pair, so its escape in JSON is printed.
-            print(text.encode(errors="backslashreplace").decode())
+            print(text.encode(errors="backslashreplace").decode(), end="")

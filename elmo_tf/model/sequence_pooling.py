@@ -19,7 +19,8 @@ class SequencePooling(keras.layers.Layer):
     Keras's `GlobalAveragePooling1D` returns NaN for a sequence without a real position.
 
     Args:
-        kinds: of `"max"`, `"min"`, `"mean"` and `"attention"`, the mean weighted by a softmax of a learned score.
+        kinds: `"max"`, `"min"`, `"mean"` or `"attention"`, the mean weighted by a softmax of a learned score; or
+            several of these.
 
     Call arguments:
         vectors: float `(batch, time, dim)`, with a Keras mask or without. Half precision is summed in float32.
@@ -31,11 +32,12 @@ class SequencePooling(keras.layers.Layer):
         McCann et al. 2017, section 5 (all four); Chen et al. 2017, section 3.3 (mean and max).
     """
 
-    def __init__(self, kinds: Sequence[str] = KINDS, **kwargs: Any):
+    def __init__(self, kinds: str | Sequence[str] = KINDS, **kwargs: Any):
         super().__init__(**kwargs)
-        if isinstance(kinds, str) or not kinds or not set(kinds) <= set(KINDS):
-            raise InputError("kinds", f"a list of some of {', '.join(KINDS)}", repr(kinds))
-        self.kinds = tuple(kinds)
+        several = [kinds] if isinstance(kinds, str) else kinds
+        if not isinstance(several, Sequence) or not several or not all(kind in KINDS for kind in several):
+            raise InputError("kinds", f"one or some of {', '.join(KINDS)}", repr(kinds))
+        self.kinds = tuple(several)
         self.supports_masking = True
 
     def build(self, input_shape):

@@ -94,10 +94,7 @@ class Task(System):
         if isinstance(item, str) or len(item) != 2 or not all(isinstance(text, str) for text in item):
             raise InputError("sentences", "pairs of a paragraph and a question, two texts", repr(item))
         tokenizer = self.reading.tokenizer
-        question = squad.question_of(squad.paragraph_of(item[0], tokenizer), item[1], tokenizer=tokenizer)
-        if not question.paragraph.words or not question.tokens:
-            raise InputError("sentences", "a paragraph and a question that have words", repr(item))
-        return question
+        return squad.question_of(squad.paragraph_of(item[0], tokenizer), item[1], tokenizer=tokenizer)
 
     def examples(self, items: Sequence[Question], training: bool) -> list[Question]:
         kept = [question for question in items if not training or len(question.paragraph.words) <= _MAX_TRAINING_TOKENS]
@@ -205,9 +202,12 @@ class Task(System):
         text = "".join({question.paragraph.text for question in examples})
         return {"unit": "characters" if squad_eval.is_without_spaces(text) else "words"}
 
-    def to_json(self, example: Question, prediction: AnswerSpan) -> dict[str, Any]:
-        part = example.paragraph.text_of(prediction.first, prediction.last)
+    def to_json(self, example: Question, prediction: AnswerSpan | None) -> dict[str, Any]:
         named = {} if example.id is None else {"id": example.id}
+        if prediction is None:
+            unknown = dict.fromkeys(("start", "end", "probability", *(["no_answer"] if self.labels else [])))
+            return named | {"question": example.text, "answer": ""} | unknown
+        part = example.paragraph.text_of(prediction.first, prediction.last)
         answer = {
             "question": example.text,
             "answer": part.text,

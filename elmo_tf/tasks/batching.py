@@ -78,18 +78,23 @@ class Predictor:
         return self.system.decode_together(self.networks, outputs)
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
-        """Returns the prediction for each example, which does not depend on the other examples."""
-        predictions: list[Any] = [None] * len(examples)
-        lengths = [length(self.system, example) for example in examples]
+        """Returns the prediction for each example, which does not depend on the other examples.
+
+        It is `System.empty_prediction` for an example without tokens.
+        """
+        predictions: list[Any] = [self.system.empty_prediction() for _ in examples]
+        readable = [index for index, example in enumerate(examples) if self.system.has_tokens(example)]
+        lengths = [length(self.system, examples[index]) for index in readable]
         report, done = progress.reporter("predicted {:,} of {:,}"), 0
-        for indices in text_batches(lengths, _PREDICTION_TOKENS, self.system.prediction_batch_size):
+        for batch in text_batches(lengths, _PREDICTION_TOKENS, self.system.prediction_batch_size):
+            indices = [readable[number] for number in batch]
             chosen = [examples[index] for index in indices]
             inputs = {name: tf.constant(array) for name, array in self.system.inputs(chosen).items()}
             decoded = {name: tensor.numpy() for name, tensor in self._call(inputs).items()}
             for index, prediction in zip(indices, self.system.predict(decoded, chosen), strict=True):
                 predictions[index] = prediction
             done += len(indices)
-            report(done, len(examples))
+            report(done, len(readable))
         return predictions
 
     def scores(self, examples: Sequence[Example]) -> dict[str, float]:

@@ -89,10 +89,8 @@ class Task(System):
     def example_of(self, item: str | Sequence[Sequence[str]]) -> Document:
         if isinstance(item, str):
             document = coref_documents.document_of_text(item, tokenizer=self.reading.tokenizer)
-            if not document.sentences:
-                raise InputError("sentences", "a text with words", repr(item))
-        elif not isinstance(item, Sequence) or not item:
-            raise InputError("sentences", "documents: lists of sentences, or texts; none of them empty", repr(item))
+        elif not isinstance(item, Sequence):
+            raise InputError("sentences", "documents: lists of sentences, or texts", repr(item))
         else:
             document = Document("", [checked_tokens(sentence) for sentence in item])
         return cut(document)
@@ -106,6 +104,9 @@ class Task(System):
 
     def texts(self, example: Document) -> list[Tokens]:
         return list(example.sentences)
+
+    def has_tokens(self, example: Document) -> bool:
+        return any(example.sentences)
 
     # Network.
 
@@ -174,6 +175,9 @@ class Task(System):
 
     def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Document]) -> list[list[list[Mention]]]:
         return clusters_of(decoded["spans"], decoded["steps"], examples)
+
+    def empty_prediction(self) -> list[list[Mention]]:
+        return []
 
     def scores(self, examples: Sequence[Document], predictions: Sequence[list[list[Mention]]]) -> dict[str, float]:
         counts = coref_eval.score([document.clusters for document in examples], predictions)

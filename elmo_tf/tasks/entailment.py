@@ -60,10 +60,11 @@ class Task(Classifier):
     def read(self, path: str | os.PathLike, labeled: bool = True) -> list[Pair]:
         return pairs.read_pairs(path, self.reading, labeled)
 
-    def example_of(self, item: Sequence[Sequence[str]]) -> Pair:
+    def example_of(self, item: Sequence[str | Sequence[str]]) -> Pair:
         if isinstance(item, str) or len(item) != 2:
-            raise InputError("sentences", "pairs of premise and hypothesis, lists of tokens", repr(item))
-        premise, hypothesis = map(checked_tokens, item)
+            raise InputError("sentences", "pairs of premise and hypothesis, texts or lists of tokens", repr(item))
+        split = self.reading.split
+        premise, hypothesis = (split(part) if isinstance(part, str) else checked_tokens(part) for part in item)
         return Pair(premise, hypothesis)
 
     def network(self, vectors: TokenVectors) -> keras.Model:

@@ -66,17 +66,22 @@ class Task(Tagger):
     def read(self, path: str | os.PathLike, labeled: bool = True) -> list[Tagged]:
         return columns.read_columns(path, self.reading, labeled)
 
-    def as_conll(self, path: str | os.PathLike | None, predictions: Sequence[dict[str, Any]]) -> Iterator[str]:
-        """Yields the lines of a file with the predicted tags.
+    def is_running_text(self, path: str | os.PathLike) -> bool:
+        return not (named_rows.has_named_values(path) or columns.has_columns(path, self.reading))
 
-        In a file of columns, they replace the tags. Any other sentence becomes lines of a token, a tab and a tag.
+    def as_conll(self, path: str | os.PathLike | None, predictions: Sequence[dict[str, Any]]) -> Iterator[str]:
+        """Yields the lines of a file with the predicted tags, and their line breaks.
+
+        In a file of columns, they replace the tags, and nothing else changes. Any other sentence becomes lines of a
+        token, a tab and a tag.
         """
         if path is not None and not named_rows.has_named_values(path) and columns.has_columns(path, self.reading):
             yield from columns.with_tags(path, self.reading, [prediction["tags"] for prediction in predictions])
             return
         for prediction in predictions:
-            yield from map("\t".join, zip(prediction["tokens"], prediction["tags"], strict=True))
-            yield ""
+            for token, tag in zip(prediction["tokens"], prediction["tags"], strict=True):
+                yield f"{token}\t{tag}\n"
+            yield "\n"
 
     def example_of(self, item: Sequence[str]) -> Tagged:
         return Tagged(checked_tokens(item))

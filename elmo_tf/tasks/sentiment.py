@@ -85,6 +85,9 @@ class Task(Classifier):
             items = [polar for tree in items if (polar := _polar(tree)) is not None]
         return numbered_lines.require_nonempty(items, path, "sentence with a class")
 
+    def is_running_text(self, path: str | os.PathLike) -> bool:
+        return classes.is_running_text(path, self.reading)
+
     def example_of(self, item: Sequence[str]) -> Classified:
         return Classified(checked_tokens(item))
 

@@ -59,6 +59,10 @@ class System(abc.ABC):
         """Returns the examples of a file whose labels, if it has any, are ignored."""
         return self.examples(self.read(path, labeled=False), training=False)
 
+    def is_running_text(self, path: str | os.PathLike) -> bool:
+        """Whether a file without labels has a sentence per line that is not split into tokens."""
+        return False
+
     @abc.abstractmethod
     def example_of(self, item: Any) -> Example:
         """Returns the unlabeled example for an argument of `Trained.predict`, made of lists of tokens.
@@ -82,6 +86,10 @@ class System(abc.ABC):
     def texts(self, example: Example) -> list[Tokens]:
         """Returns the token sequences that go through `TokenVectors`; batches have examples of similar length."""
         return [getattr(example, name) for name in self.token_inputs]
+
+    def has_tokens(self, example: Example) -> bool:
+        """Whether no token sequence of an example is empty."""
+        return all(self.texts(example))
 
     # Network.
 
@@ -125,6 +133,10 @@ class System(abc.ABC):
     def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Example]) -> list[Prediction]:
         """Returns the prediction for each example of a batch, given what `decode` returned as arrays."""
 
+    def empty_prediction(self) -> Prediction:
+        """Returns the prediction for an example without tokens, which no network can read."""
+        return None
+
     @abc.abstractmethod
     def scores(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
         """Returns the scores over all examples in percent, `metric` among them."""
@@ -149,9 +161,9 @@ class System(abc.ABC):
 
 
 class Choice(NamedTuple):
-    """The most probable class, and the probability of each."""
+    """The most probable class, and the probability of each; None and nothing for a sentence without tokens."""
 
-    label: str
+    label: str | None
     probabilities: dict[str, float]
 
 
@@ -159,6 +171,9 @@ class Classifier(System):
     """A system whose network returns a score for each class, float32 `(batch, classes)`."""
 
     metric = "accuracy"
+
+    def empty_prediction(self) -> Choice:
+        return Choice(None, {})
 
     def labels_of(self, examples: Sequence[Example]) -> list[str]:
         return sorted({example.label for example in examples})
@@ -199,6 +214,9 @@ class Tagger(System):
     """A system whose predictions are IOB2 tags, a list for each example; whole spans are scored."""
 
     metric = "f1"
+
+    def empty_prediction(self) -> list[str]:
+        return []
 
     @abc.abstractmethod
     def tags_of(self, example: Example) -> list[str]:
@@ -250,8 +268,8 @@ def mean_log_probabilities(scores: Sequence[tf.Tensor]) -> tf.Tensor:
 
 def checked_tokens(item: Any) -> list[str]:
     """Returns an argument of `Trained.predict` as a sentence; `InputError` unless it is a list of tokens."""
-    if isinstance(item, str) or not isinstance(item, Sequence) or not item:
-        raise InputError("sentences", "lists of tokens, none of them empty", repr(item))
+    if isinstance(item, str) or not isinstance(item, Sequence):
+        raise InputError("sentences", "lists of tokens", repr(item))
     if not all(isinstance(token, str) and token for token in item):
         raise InputError("sentences", "tokens that are strings, none of them empty", repr(item))
     return list(item)

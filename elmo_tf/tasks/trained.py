@@ -64,35 +64,40 @@ class Trained:
         self._others = others
         self._predictor = Predictor(system, network, *others)
 
-    def predict(self, sentences: Sequence[Any], tokenizer: str | None = None) -> list[dict[str, Any]]:
+    def predict(self, sentences: Iterable[Any], tokenizer: str | None = None) -> list[dict[str, Any]]:
         """Returns what the system predicts for each sentence: the same as a line of `elmo-tf task NAME predict`.
 
         Args:
-            sentences: lists of tokens; for pairs of sentences, pairs of these; for semantic roles, pairs of these and
-                the index of the predicate; for questions, pairs of a paragraph and a question as raw text; for
-                documents, lists of lists of tokens, or texts.
-            tokenizer: for `ner` and `sentiment` on sentences of running text: the name of their tokenizer, from
-                `tokenizers.TOKENIZERS`. `offsets` in the results then has the characters at which each token begins
-                and ends. None: the sentences are as above.
+            sentences: for `ner` and `sentiment`, texts or lists of tokens; for pairs of sentences, pairs of
+                these; for semantic roles, pairs of a list of tokens and the index of the predicate; for questions,
+                pairs of a paragraph and a question as raw text; for documents, lists of lists of tokens, or texts.
+            tokenizer: the name of a tokenizer of `tokenizers.TOKENIZERS`, if not the system's own is to split the
+                texts of `ner` and `sentiment`.
+
+        Returns:
+            a prediction for each sentence, empty for one without tokens. For a text, `offsets` has the characters at
+            which each token begins and ends.
 
         Raises:
-            InputError: if a sentence is something else, or has no token.
+            InputError: if a sentence is something else.
         """
         if isinstance(sentences, str | bytes) or not isinstance(sentences, Iterable):
             raise InputError("sentences", "a list of sentences, [sentence] for a single one", repr(sentences))
-        if tokenizer is None:
-            return self.predict_examples([self.system.example_of(sentence) for sentence in sentences])
-        if tokenizer not in tokenizers.TOKENIZERS or self.system.name not in RAW_TEXT:
+        sentences, splits_texts = list(sentences), self.system.name in RAW_TEXT
+        texts = [index for index, text in enumerate(sentences) if splits_texts and isinstance(text, str)]
+        if tokenizer is not None and (tokenizer not in tokenizers.TOKENIZERS or not splits_texts):
             expected = f"one of {', '.join(tokenizers.TOKENIZERS)}, for {' or '.join(RAW_TEXT)}"
             raise InputError("tokenizer", expected, f"{tokenizer!r} for {self.system.name}")
-        if tokenized := [sentence for sentence in sentences if not isinstance(sentence, str)]:
-            raise InputError("sentences", "texts, which the tokenizer splits", repr(tokenized[0]))
-        words = tokenizers.words_of_each(sentences, tokenizer)
-        if empty := [sentence for sentence, tokens in zip(sentences, words, strict=True) if not tokens]:
-            raise InputError("sentences", "texts with words", repr(empty[0]))
-        predictions = self.predict([[word.text for word in sentence] for sentence in words])
-        offsets = [[[word.start, word.end] for word in sentence] for sentence in words]
-        return [prediction | {"offsets": pairs} for prediction, pairs in zip(predictions, offsets, strict=True)]
+        if tokenizer is not None and len(texts) < len(sentences):
+            tokenized = next(sentence for sentence in sentences if not isinstance(sentence, str))
+            raise InputError("sentences", "texts, which the tokenizer splits", repr(tokenized))
+        words = tokenizers.words_of_each([sentences[i] for i in texts], tokenizer or self.system.reading.tokenizer)
+        for index, of_text in zip(texts, words, strict=True):
+            sentences[index] = [word.text for word in of_text]
+        predictions = self.predict_examples([self.system.example_of(sentence) for sentence in sentences])
+        for index, of_text in zip(texts, words, strict=True):
+            predictions[index]["offsets"] = [[word.start, word.end] for word in of_text]
+        return predictions
 
     def predict_examples(self, examples: Sequence[Example]) -> list[dict[str, Any]]:
         """Like `predict`, for examples of the system's own class."""

@@ -68,12 +68,18 @@ def test_parquet_has_the_same_labels(tmp_path):
             assert classes.read_classes(path) == [Classified(["a"], "1")]
 
 
-def test_sentences_without_words_are_left_out_of_predictions_and_counted(tmp_path, caplog):
-    path = write(tmp_path, "text\tid\nIt works\t0\n\t1\n")
-    assert classes.read_classes(path, labeled=False) == [Classified(["It", "works"])]
-    assert caplog.messages == [f"warning: {path}: 1 odd line: line 3 (no words: left out)"]
+def test_a_sentence_without_words_keeps_its_place_in_predictions(tmp_path):
+    path = write(tmp_path, "text\tid\n\t0\nIt works\t1\n")
+    assert classes.read_classes(path, labeled=False) == [Classified([]), Classified(["It", "works"])]
     cut = write(tmp_path, "id\ttext\n0\tIt works\n1\n")
     assert_refused(lambda path: classes.read_classes(path, labeled=False), cut, "text has no words: None", line=3)
+
+
+def test_a_sentence_per_line_is_running_text_and_tables_and_trees_are_not(tmp_path):
+    assert classes.is_running_text(write(tmp_path, "It works.\n\nSo, it does.\n"))
+    for text in ("good\tIt works.\n", "(1 (1 It) (1 works))", '{"text": "It works."}', "id,sentence\n1,It works.\n"):
+        assert not classes.is_running_text(write(tmp_path, text))
+    assert not classes.is_running_text(write(tmp_path, "sentence\nIt works.\n", "a.csv"))
 
 
 @pytest.mark.parametrize("line", ["It works", "\tIt works", "good\t "])

@@ -195,7 +195,7 @@ def test_a_single_token_row_is_one_if_something_says_so(tmp_path):
     assert columns.read_columns(path, labeled=False) == [Tagged(["John", "NNP", "O"])]
     for given in (Reading(prefers_columns=True), Reading(token_column=0), Reading(tag_column=-1)):
         assert columns.read_columns(path, given, labeled=False) == [Tagged(["John"])]
-        assert list(columns.with_tags(path, given, [["B-PER"]])) == ["John NNP B-PER"]
+        assert list(columns.with_tags(path, given, [["B-PER"]])) == ["John NNP B-PER\n"]
     path = write(tmp_path, "John sleeps\n")
     assert columns.read_columns(path, Reading(prefers_columns=True), labeled=False) == [Tagged(["John", "sleeps"])]
 
@@ -215,7 +215,7 @@ def test_withheld_words_are_no_words(tmp_path, caplog):
     assert columns.read_columns(path) == [Tagged(["Ana", "_"], ["B-PER", "O"]), Tagged(["_"], ["O"])]
     assert caplog.messages[-1].endswith("line 1 (words are withheld, _ stands for each: left out)")
     lines = list(columns.with_tags(path, Reading(), [["O", "O"], ["O"]]))
-    assert lines[:5] == [*WITHHELD.splitlines(), "", "1\tAna\tO\t-", "2\t_\tO\t-"]
+    assert lines[:5] == [*WITHHELD.splitlines(True), "\n", "1\tAna\tO\t-\n", "2\t_\tO\t-\n"]
 
 
 def test_a_quotation_mark_is_one_in_a_table_of_pandas_and_in_plain_columns(tmp_path):
@@ -242,15 +242,43 @@ def test_odd_lines_are_left_out_and_said_once_or_refused(tmp_path, caplog):
     ("text", "expected"),
     [
         (GERMEVAL, GERMEVAL.replace("B-PER\tO", "B-X\tO").replace("lebt\tO", "lebt\tB-Y")),
-        (ODD, "Ana\tB-X\t\n\tO\nsat\tB-Y\n\n\nRome\tB-Z\n"),
+        (ODD, "Ana\tB-X\t\n\tO\nsat\tB-Y\n\n\ufeff\nRome\tB-Z\n"),
         ("EU NNP I-ORG\nmet VB O\n", "EU NNP B-X\nmet VB B-Y\n"),
+        ("EU  NNP   I-ORG\r\n met VB  O \r\n\r\n", "EU  NNP   B-X\r\n met VB  B-Y \r\n\r\n"),
+        ("\ufeffI-ORG EU\r\nO met\n\n \t\nO it", "\ufeffB-X EU\r\nB-Y met\n\n \t\nB-Z it"),
+        ("EU\t NNP\t I-ORG \nmet\tVB\tO\t\n", "EU\t NNP\t B-X \nmet\tVB\tB-Y\t\n"),
         ("Ana\nsat\n\nRome\n", "Ana\tB-X\nsat\tB-Y\n\nRome\tB-Z\n"),
+        ("Ana\t\r\nsat \n\nRome", "Ana\tB-X\r\nsat\tB-Y \n\nRome\tB-Z"),
+        ("word\tpos\nAna\tNE\t\nsat\tVB\n", "word\tpos\nAna\tNE\tB-X\nsat\tVB\tB-Y\n"),
     ],
 )
 def test_tags_are_written_into_the_columns_and_nothing_else_changes(tmp_path, text, expected):
-    path = write(tmp_path, text)
-    tags = [["B-X", "B-Y"], ["B-Z"]][: len(columns.read_columns(path, labeled=False))]
-    assert "".join(f"{line}\n" for line in columns.with_tags(path, Reading(), tags)) == expected
+    path = tmp_path / "file"
+    path.write_bytes(text.encode())
+    reading = Reading(token_column=1, tag_column=0) if text.startswith("\ufeffI-") else Reading()
+    tags = [["B-X", "B-Y"], ["B-Z"]][: len(columns.read_columns(path, reading, labeled=False))]
+    assert "".join(columns.with_tags(path, reading, tags)) == expected
+
+
+CHINESE = ["\u4ed6\u4f4f\u5728\u5317\u4eac\u3002", "\u4f60\u597d\u3002", "\u6211\u4eec\u53bb\u4e0a\u6d77\u3002"]
+
+
+def test_sentences_without_spaces_are_split_and_tokens_without_spaces_are_not(tmp_path):
+    path = write(tmp_path, "\n".join(CHINESE))
+    assert [tagged.tokens for tagged in columns.read_columns(path, labeled=False)] == list(map(list, CHINESE))
+    assert not columns.has_columns(path)
+    (whole,) = columns.read_columns(path, Reading(token_column=0), labeled=False)
+    assert whole.tokens == CHINESE
+    for tokens in (["\u4ed6", "\u4f4f\u5728", "\u5317\u4eac", "\u3002"], ["do", "n't", "e-mail"], ["can't", "stop"]):
+        assert columns.read_columns(write(tmp_path, "\n".join(tokens)), labeled=False) == [Tagged(tokens)]
+
+
+def test_a_sentence_of_json_without_tokens_keeps_its_place_unless_tags_are_learned(tmp_path):
+    path = write(
+        tmp_path, '{"tokens": ["a"], "tags": ["O"]}\n{"tokens": [], "tags": []}\n{"tokens": ["b"], "tags": ["O"]}'
+    )
+    assert columns.read_columns(path, labeled=False) == [Tagged(["a"]), Tagged([]), Tagged(["b"])]
+    assert columns.read_columns(path) == [Tagged(["a"], ["O"]), Tagged(["b"], ["O"])]
 
 
 def test_bioul_is_recognized_and_becomes_iob2(tmp_path):

@@ -53,7 +53,13 @@ def test_long_sequences_in_half_precision_are_summed_in_float32():
     np.testing.assert_array_equal(outputs, [[20.0] * 4])
 
 
-@pytest.mark.parametrize("kinds", ["mean", [], ["median"]])
+def test_a_single_kind_needs_no_list():
+    layer = SequencePooling("mean")
+    assert SequencePooling.from_config(layer.get_config()).kinds == layer.kinds == ("mean",)
+    np.testing.assert_array_equal(layer(tf.constant([[[1.0, 4.0], [3.0, 0.0]]])), [[2.0, 2.0]])
+
+
+@pytest.mark.parametrize("kinds", ["median", "max, min", [], ["median"], [["mean"]], None])
 def test_a_pooling_of_another_kind_is_refused(kinds):
-    with pytest.raises(InputError, match=r"^kinds: expected a list of some of max, min, mean, attention, found"):
+    with pytest.raises(InputError, match=r"^kinds: expected one or some of max, min, mean, attention, found"):
         SequencePooling(kinds)

@@ -50,17 +50,19 @@ def test_a_tagger_with_elmo_is_trained_evaluated_and_used(savedmodel, data, tmp_
     assert evaluation["score"] == pytest.approx(results["score"], abs=5)
     (tmp_path / "text").write_text("anna sat there\n\nnew york\n")
     lines = run(capsys, "ner", "predict", "--workdir", workdir, "--input", tmp_path / "text")
-    assert [row["tokens"] for row in lines] == [["anna", "sat", "there"], ["new", "york"]]
+    assert [row["tokens"] for row in lines] == [["anna", "sat", "there"], [], ["new", "york"]]
     assert all(len(row["tags"]) == len(row["tokens"]) for row in lines)
     (tmp_path / "text").write_text("Zo\u00eb, in New York.\n\n\u00ab\U0001f600 new\u00bb\n", "utf-8")
     raw = ["--input", tmp_path / "text", "--tokenizer", "unicode"]
     lines = run(capsys, "ner", "predict", "--workdir", workdir, *raw)
     assert [row["tokens"] for row in lines] == [
         ["Zo\u00eb", ",", "in", "New", "York", "."],
+        [],
         ["\u00ab", "\U0001f600", "new", "\u00bb"],
     ]
     assert [row["offsets"] for row in lines] == [
         [[0, 3], [3, 4], [5, 7], [8, 11], [12, 16], [16, 17]],
+        [],
         [[0, 1], [1, 2], [3, 6], [6, 7]],
     ]
     (tmp_path / "foreign").write_text("new B-GPE\nyork I-GPE\n\nnew B-LOC\nyork I-LOC\n")

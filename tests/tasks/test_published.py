@@ -46,6 +46,32 @@ def test_a_single_token_row_is_tagged_in_its_column_if_columns_are_asked_for(tmp
     assert len(json.loads(capsys.readouterr().out)["tokens"]) == 3
 
 
+def test_each_line_of_running_text_has_one_answer_and_the_models_own_tokenizer(tmp_path, capsys, traced_once):
+    texts = ["Ana lives in Rome.", "\x01", "", "\u4ed6\u4f4f\u5728\u5317\u4eac\u3002", "It's in Paris."]
+    tokens = [["Ana", "lives", "in", "Rome", "."], [], [], list(texts[3]), ["It", "'s", "in", "Paris", "."]]
+    (tmp_path / "text").write_text("\n".join(texts), "utf-8")
+    predict = ["task", "ner", "predict", "--model", NAME, "--input", str(tmp_path / "text")]
+    printed = []
+    for options in ([], ["--tokenizer", "penn"]):
+        assert cli.main([*predict, *options]) == 0
+        printed.append(list(map(json.loads, capsys.readouterr().out.splitlines())))
+    assert printed[0] == printed[1] == tasks.load(NAME).predict(texts)
+    assert [row["tokens"] for row in printed[0]] == tokens
+    assert printed[0][0]["offsets"] == [[0, 3], [4, 9], [10, 12], [13, 17], [17, 18]]
+    assert [row["tags"][:1] for row in printed[0][:3]] == [["B-PER"], [], []]
+    # Sentences of a script without spaces, one per line, are not a column of tokens.
+    (tmp_path / "text").write_text(f"{texts[3]}\n{texts[3]}\n", "utf-8")
+    assert cli.main(predict) == 0
+    assert [json.loads(line)["tokens"] for line in capsys.readouterr().out.splitlines()] == [tokens[3]] * 2
+
+
+def test_columns_stay_byte_for_byte_but_for_the_tag(tmp_path, capsys, traced_once):
+    (tmp_path / "text").write_bytes(b"Obama  NNP   O\r\nwas VBD  O\r\n\r\nRome NNP O")
+    predict = ["task", "ner", "predict", "--model", NAME, "--format", "conll", "--input", str(tmp_path / "text")]
+    assert cli.main(predict) == 0
+    assert capsys.readouterr().out == "Obama  NNP   B-PER\r\nwas VBD  O\r\n\r\nRome NNP B-LOC"
+
+
 def test_an_unknown_name_is_one_line_with_a_similar_one(capsys):
     assert cli.main(["task", "ner", "predict", "--model", "englsh-ner", "--input", "text.txt"]) == 1
     message = "englsh-ner: no such folder, and no system of this name; did you mean english-ner?"
@@ -56,7 +82,7 @@ def test_raw_sentences_come_from_standard_input_and_nothing_of_tensorflows_is_pr
     command = ["-m", "elmo_tf.cli", "task", "ner", "predict", "--model", NAME, "--input", "-"]
     text = "Barack Obama was born in Hawaii and worked for Microsoft.\n\n" * 2
     done = run_python(*command, input=text, env={"TF_CPP_MIN_LOG_LEVEL": None})
-    assert [json.loads(line)["tags"] for line in done.stdout.splitlines()] == [TAGS, TAGS]
+    assert [json.loads(line)["tags"] for line in done.stdout.splitlines()] == [TAGS, [], TAGS, []]
     assert not re.search(r"^[IWE]\d{4} ", done.stderr, re.MULTILINE), done.stderr
 
 
