@@ -161,19 +161,16 @@ def test_a_worker_that_dies_ends_the_job_in_one_line_and_the_same_command_comple
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, slow(signal.SIGINT)])
 def test_a_command_that_is_terminated_removes_its_temporary_files(tmp_path, number):
-    for name in ("tmp", "text"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "text" / "a.txt").write_bytes(b"some words in a sentence\n" * 400_000)
-    arguments = ["preprocess", "--input", tmp_path / "text", "--shards=8", f"--output={tmp_path / 'output'}"]
-    process = start(*arguments, *PROCESSES, TMPDIR=str(tmp_path / "tmp"))
-    running_workers(process, tmp_path / "text", tmp_path / "output")
-    while process.poll() is None and not os.listdir(tmp_path / "tmp"):
-        time.sleep(0.01)
-    assert process.poll() is None
-    process.send_signal(number)
-    assert finished(process).splitlines()[-1] == "elmo-tf: interrupted; run the same command again"
-    assert process.returncode == 130
-    assert os.listdir(tmp_path / "tmp") == []
+    (tmp_path / "a.txt").write_bytes(b"some words in a sentence\n" * 400_000)
+    arguments = ["preprocess", "--input", tmp_path / "a.txt", "--shards=8", f"--output={tmp_path / 'output'}"]
+    with tempfile.TemporaryDirectory() as temporary:  # its path is short, as those of sockets have to be
+        process = start(*arguments, *PROCESSES, TMPDIR=temporary)
+        running_workers(process, tmp_path / "a.txt", tmp_path / "output")
+        assert os.listdir(temporary) != []
+        process.send_signal(number)
+        assert finished(process).splitlines()[-1] == "elmo-tf: interrupted; run the same command again"
+        assert process.returncode == 130
+        assert os.listdir(temporary) == []
 
 
 def test_a_pipeline_that_does_not_run_leaves_no_temporary_files(tmp_path, monkeypatch):
