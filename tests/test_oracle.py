@@ -93,7 +93,7 @@ def test_a_checkpoint_of_bilm_tf_has_the_perplexity_that_bilm_tf_found(imported,
     for variable, value in zip(bilm.weights, restored.weights, strict=True):
         variable.assign(value)
     imported.check_records(records)
-    assert evaluate(bilm, records, batch_size=1).perplexity == pytest.approx(244.86818, abs=5e-4)
+    assert evaluate(bilm, records, batch_size=1).perplexity == pytest.approx(244.86818, rel=checks.PERPLEXITY)
 
 
 def test_dumped_weights_are_those_that_bilm_tf_dumped(imported, tmp_path):

@@ -1,1 +1,1 @@
-"""The network in TensorFlow: `BiLM` trains, `PackedBiLM` embeds; `kernels/` holds what is there for speed alone."""
+"""The network in TensorFlow: plain in `bilm.py`, which is to be read; fast in `fast.py`, which is used."""

@@ -13,10 +13,9 @@ DIRECTIONS = ("forward", "backward")
 
 
 def relative_names(bilm: Any) -> dict[str, keras.Variable]:
-    """Returns the weights of a `BiLM` or `PackedBiLM` by name, in the order of its `weights`.
+    """Returns the weights of a `PlainBiLM` or `BiLM` by name, in the order of its `weights`.
 
-    Examples: `char_cnn/embedding`, `char_cnn/highway_0/gate_kernel`, `forward_1/projection_kernel`, `softmax/bias`. The
-    LSTMs of a `PackedBiLM` have other weights: `forward_0/recurrent`.
+    Examples: `char_cnn/embedding`, `char_cnn/highway_0/gate_kernel`, `forward_1/projection_kernel`, `softmax/bias`.
     """
     layers = {"char_cnn": bilm.char_cnn}
     for inner in (*bilm.char_cnn.highways, bilm.char_cnn.projection):

@@ -63,7 +63,7 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
     unroll_steps: json_file.Count | None = None  # tokens of each stream per step; None: no step was made
     offset_step: json_file.Count = 0
     epoch_offset: _Epochs = 0.0  # the epochs until `offset_step`
-    # The LSTM states of all streams, `model.encoder.States` of arrays, which are in `states.npz`; None: zero.
+    # The LSTM states of all streams, `model.bilm.States` of arrays, which are in `states.npz`; None: zero.
     states: Any = None
 
     @property
