@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> None:
         command = [sys.executable, "-m", "elmo_tf.cli", "probe", probe, "--model", str(arguments.model)]
         for option, name in FILES[probe].items():
             command += [f"--{option}", str(arguments.data / name)]
-        found[probe] = result(probe, [*command, "--output", str(arguments.output / probe)], arguments.output)
+        found[probe] = result(probe, [*command, "--json", "--output", str(arguments.output / probe)], arguments.output)
     print()
     for name, values in found.items():
         print(f"{name:20} {values['seconds']:7.0f} s  {summary(values)}")

@@ -54,9 +54,12 @@ def _add_blimp(tasks: argparse._SubParsersAction) -> None:
     blimp = add_command(tasks, "blimp", _blimp, help_text)
     help_text = "a model with its softmax (default: english)"
     blimp.add_argument("--model", default="english", metavar="SOURCE", help=help_text)
-    help_text = "BLiMP's JSON lines; may be compressed"
+    help_text = (
+        "BLiMP's JSON lines, or your own with the same keys: sentence_good, sentence_bad, UID (the paradigm) and "
+        "linguistics_term; plain or compressed"
+    )
     blimp.add_argument("--data", required=True, metavar="FILE", help=help_text)
-    blimp.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
+    _add_output(blimp)
 
 
 def _add_weights_plot(commands: argparse._SubParsersAction) -> None:
@@ -103,7 +106,12 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 def _add_probe_arguments(parser: argparse.ArgumentParser, train_help: str) -> None:
     _add_model(parser)
     parser.add_argument("--train", required=True, metavar="FILE", help=train_help)
+    _add_output(parser)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON, not the table")
 
 
 def _pos(arguments: argparse.Namespace) -> None:
@@ -135,8 +143,7 @@ def _blimp(arguments: argparse.Namespace) -> None:
 
 def _finish(results: "Results", arguments: argparse.Namespace) -> None:
     results.write(arguments.output)
-    print(results.table())
-    print(json_file.dumps(results.to_json() | {"model": arguments.model}))
+    print(json_file.dumps(results.to_json() | {"model": arguments.model}) if arguments.json else results.table())
 
 
 def _weights_plot(arguments: argparse.Namespace) -> None:

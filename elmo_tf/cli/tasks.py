@@ -1,15 +1,19 @@
 """The command `task`: the systems of the paper."""
 
 import argparse
+import logging
 from typing import Any
 
 from elmo_tf import config as config_lib
 from elmo_tf.annotated import reading_options
 from elmo_tf.cli.arguments import add_command, index_or_name, positive, text_file
+from elmo_tf.display import table, with_count
 from elmo_tf.files import json_file
 from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.tasks import systems
 from elmo_tf.text import tokenizers
+
+_log = logging.getLogger("elmo_tf")
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -21,8 +25,14 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         parser = names.add_parser(name, help=about, description=about, allow_abbrev=False)
         actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
         train = _add_train(actions)
-        evaluate = add_command(actions, "evaluate", _evaluate, "print the scores on a file with labels", on_gpu=True)
+        help_text = (
+            "print the scores on a file with labels, of each type or class, too; the last line is JSON with them"
+        )
+        evaluate = add_command(actions, "evaluate", _evaluate, help_text, on_gpu=True)
         evaluate.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
+        if name in ("sentiment", "entailment"):
+            help_text = "add how often each class was taken for each other one"
+            evaluate.add_argument("--confusion", action="store_true", help=help_text)
         predict = add_command(actions, "predict", _predict, "print a line of JSON for each sentence", on_gpu=True)
         help_text = "running text, a sentence per line, or a format of the task; - for standard input"
         predict.add_argument("--input", dest="path", required=True, type=text_file, metavar="FILE", help=help_text)
@@ -127,7 +137,26 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf.tasks import trained
 
     system = trained.load_together(arguments.workdir, arguments.task, **_reading(arguments))
-    print(json_file.dumps(system.evaluate(arguments.data)))
+    scores = system.evaluate(arguments.data, confusion=getattr(arguments, "confusion", False))
+    for line in _score_lines(scores):
+        _log.info("%s", line)
+    print(json_file.dumps(scores))
+
+
+def _score_lines(scores: dict[str, Any]) -> list[str]:
+    """Returns the scores of `Trained.evaluate` as people read them."""
+    metric, lines = scores["metric"], []
+    if by_label := scores.get("by_label"):
+        names = ("precision", "recall", "f1")
+        rows = [[label, *(f"{row[name]:6.2f}" for name in names), str(row["count"])] for label, row in by_label.items()]
+        lines += table([["", *names, "count"], *rows])
+    if confusion := scores.get("confusion"):
+        rows = [[gold, *map(str, row.values())] for gold, row in confusion.items()]
+        lines += ["", *table([["is \\ taken for", *confusion], *rows]), ""]
+    lines.append(f"{metric} {scores['score']:.2f} of {with_count(scores['examples'], 'example')}")
+    if frequent := scores.get("most_frequent"):
+        lines.append(f"{metric} {frequent[metric]:.2f} with {frequent['answer']!r}, the most frequent answer, for all")
+    return lines
 
 
 def _text(arguments: argparse.Namespace) -> None:

@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 
 from elmo_tf import engines, scoring, sources
-from elmo_tf.annotated import numbered_lines
+from elmo_tf.annotated import named_rows, numbered_lines
 from elmo_tf.embedder import Embedder
-from elmo_tf.files import json_file, progress
+from elmo_tf.files import progress
 from elmo_tf.probes.results import Results, Row
 from elmo_tf.scoring import Score
 
@@ -42,7 +42,7 @@ def read_minimal_pairs(path: str | os.PathLike) -> list[MinimalPair]:
     Reference:
         Warstadt et al. 2020, "BLiMP: The Benchmark of Linguistic Minimal Pairs for English".
     """
-    pairs = [json_file.parse(line.text, MinimalPair, line.location) for line in numbered_lines.nonblank_lines(path)]
+    pairs = [named_rows.parse(line, MinimalPair) for line in numbered_lines.nonblank_lines(path)]
     return numbered_lines.require_nonempty(pairs, path, "pair of sentences")
 
 

@@ -21,7 +21,7 @@ from elmo_tf.model.token_inputs import TokenMask
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
 from elmo_tf.tasks.scores import squad_eval
-from elmo_tf.tasks.system import System, mean_log_probabilities
+from elmo_tf.tasks.system import System, mean_log_probabilities, most_common
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors
 
 # Longest paragraph trained on, in tokens; memory is quadratic in it. No paragraph of SQuAD has over 1,000.
@@ -188,14 +188,23 @@ class Task(System):
         return [AnswerSpan(*row) for row in zip(*columns, strict=True)]
 
     def scores(self, examples: Sequence[Question], predictions: Sequence[AnswerSpan]) -> dict[str, float]:
-        gold = [[answer.text for answer in question.answers] for question in examples]
         pairs = zip(examples, predictions, strict=True)
         predicted = [question.paragraph.text_of(span.first, span.last).text for question, span in pairs]
+        return self._scores(examples, predicted, [span.no_answer for span in predictions])
+
+    def _scores(
+        self, examples: Sequence[Question], predicted: Sequence[str], no_answer: Sequence[float]
+    ) -> dict[str, float]:
+        gold = [[answer.text for answer in question.answers] for question in examples]
         by_characters = self.notes(examples)["unit"] == "characters"
         if not self.labels_of(examples) and not self.labels:
             return squad_eval.score(gold, predicted, by_characters)
-        no_answer = [span.no_answer for span in predictions]
         return squad_eval.score_with_unanswerable(gold, predicted, no_answer, by_characters)
+
+    def most_frequent(self, examples: Sequence[Question]) -> dict[str, Any]:
+        text = most_common(question.answers[0].text if question.answers else "" for question in examples)
+        scores = self._scores(examples, [text] * len(examples), [float(not text)] * len(examples))
+        return {"answer": text or "no answer", self.metric: scores[self.metric]}
 
     def notes(self, examples: Sequence[Question]) -> dict[str, str]:
         """Returns the unit of F1: `words`, or `characters` where no spaces separate words."""

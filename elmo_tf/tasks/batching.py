@@ -99,8 +99,12 @@ class Predictor:
 
     def scores(self, examples: Sequence[Example]) -> dict[str, float]:
         """Returns the scores on labeled examples, in percent with four decimals."""
-        scores = self.system.scores(examples, self.predict(examples))
-        return {name: round(score, 4) for name, score in scores.items()}
+        return rounded(self.system.scores(examples, self.predict(examples)))
+
+
+def rounded(scores: dict[str, float]) -> dict[str, float]:
+    """Returns scores with four decimals."""
+    return {name: round(score, 4) for name, score in scores.items()}
 
 
 def _as_many(batches: list[list[int]], count: int, lengths: Sequence[int]) -> list[list[int]]:

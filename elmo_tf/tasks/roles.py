@@ -130,9 +130,12 @@ class Task(Tagger):
         return self.decode(networks[0], outputs[0] | {"scores": scores})
 
     def scores(self, examples: Sequence[Frame], predictions: Sequence[list[str]]) -> dict[str, float]:
-        counts = srl_eval.by_label(map(self.tags_of, examples), predictions)
+        counts = self.by_label(examples, predictions)
         frequent = {label: count.f1 for label, count in counts.items() if count.gold >= _SCORED}
         return sum(counts.values(), Counts()).scores() | frequent
+
+    def by_label(self, examples: Sequence[Frame], predictions: Sequence[list[str]]) -> dict[str, Counts]:
+        return srl_eval.by_label(map(self.tags_of, examples), predictions)
 
     def to_json(self, example: Frame, prediction: list[str]) -> dict[str, Any]:
         return {"tokens": example.tokens, "predicate": example.predicate} | super().to_json(example, prediction)

@@ -1,8 +1,9 @@
 """The base classes of the paper's systems: what each of them defines, and what taggers and classifiers share."""
 
 import abc
+import collections
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import keras
@@ -13,6 +14,8 @@ from elmo_tf.annotated import tag_schemes
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.recipe import Recipe
+from elmo_tf.tasks.scores import f1
+from elmo_tf.tasks.scores.f1 import Counts
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
 
 Example = Any  # what the network reads at once: a dataclass of `elmo_tf.annotated`
@@ -141,6 +144,17 @@ class System(abc.ABC):
     def scores(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
         """Returns the scores over all examples in percent, `metric` among them."""
 
+    def by_label(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, Counts]:
+        """Returns the counts of each type or class; empty for a system that has none."""
+        return {}
+
+    def most_frequent(self, examples: Sequence[Example]) -> dict[str, Any]:
+        """Returns the most frequent `answer` of all examples, and the score, by its name, of giving always that.
+
+        Empty for a system whose answers are not comparable.
+        """
+        return {}
+
     def notes(self, examples: Sequence[Example]) -> dict[str, str]:
         """Returns extra entries for the results, such as the unit of F1."""
         return {}
@@ -198,6 +212,24 @@ class Classifier(System):
         right = [example.label == choice.label for example, choice in zip(examples, predictions, strict=True)]
         return {"accuracy": 100 * float(np.mean(right))}
 
+    def by_label(self, examples: Sequence[Example], predictions: Sequence[Choice]) -> dict[str, Counts]:
+        gold, predicted = (
+            [[(item.label, None)] if item.label else [] for item in items] for items in (examples, predictions)
+        )
+        return f1.by_label(gold, predicted)
+
+    def most_frequent(self, examples: Sequence[Example]) -> dict[str, Any]:
+        label = most_common(example.label for example in examples)
+        return {"answer": label} | self.scores(examples, [Choice(label, {})] * len(examples))
+
+    def confusion(self, examples: Sequence[Example], predictions: Sequence[Choice]) -> dict[str, dict[str, int]]:
+        """Returns for each gold class how often each class was predicted."""
+        pairs = collections.Counter(
+            (example.label, choice.label) for example, choice in zip(examples, predictions, strict=True)
+        )
+        labels = sorted({label for pair in pairs for label in pair if label})
+        return {gold: {label: pairs[gold, label] for label in labels} for gold in labels}
+
     def to_json(self, example: Example, prediction: Choice) -> dict[str, Any]:
         probabilities = {label: round(value, 4) for label, value in prediction.probabilities.items()}
         return {"label": prediction.label, "probabilities": probabilities}
@@ -240,6 +272,15 @@ class Tagger(System):
         names = tag_schemes.as_iob2(self.labels)
         return [[names[number] for number in row if number != PADDING] for row in decoded["tags"]]
 
+    def by_label(self, examples: Sequence[Example], predictions: Sequence[list[str]]) -> dict[str, Counts]:
+        tags = [tag_schemes.as_iob2(self.tags_of(example)) for example in examples]
+        gold, predicted = ([_items(row) for row in rows] for rows in (tags, predictions))
+        return f1.by_label(gold, predicted)
+
+    def most_frequent(self, examples: Sequence[Example]) -> dict[str, Any]:
+        outside = self.scores(examples, [["O"] * len(self.tags_of(example)) for example in examples])
+        return {"answer": "O", self.metric: outside[self.metric]}
+
     def to_json(self, example: Example, prediction: list[str]) -> dict[str, Any]:
         spans = [span._asdict() for span in tag_schemes.spans(prediction)]
         return {"tokens": example.tokens, "tags": prediction, "spans": spans}
@@ -258,6 +299,17 @@ class Tagger(System):
         rows = {"value_rowids": starts[:, 0], "nrows": tf.shape(tags, tf.int64)[0]}
         by_row = {"spans": tf.RaggedTensor.from_value_rowids(spans, **rows).to_tensor()}
         return {"tags": tags, "kinds": tf.RaggedTensor.from_value_rowids(kinds, **rows).to_tensor()} | by_row
+
+
+def most_common(answers: Iterable[str]) -> str:
+    """Returns the most frequent answer; of equally frequent ones the first in alphabetical order."""
+    counts = collections.Counter(answers)
+    return min(counts, key=lambda answer: (-counts[answer], answer))
+
+
+def _items(tags: Sequence[str]) -> list[tuple[str, tuple[int, int]]]:
+    """Returns the spans of a sentence's IOB2 tags as items for `f1.by_label`."""
+    return [(kind, (start, end)) for start, end, kind in tag_schemes.spans(tags)]
 
 
 def mean_log_probabilities(scores: Sequence[tf.Tensor]) -> tf.Tensor:

@@ -17,8 +17,8 @@ from elmo_tf.errors import InputError, damage_reported, suggestion
 from elmo_tf.files import hdf5_file, intact, json_file, staging, stores
 from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.published import models
-from elmo_tf.tasks.batching import Predictor
-from elmo_tf.tasks.system import Example, System
+from elmo_tf.tasks.batching import Predictor, rounded
+from elmo_tf.tasks.system import Classifier, Example, System
 from elmo_tf.tasks.systems import RAW_TEXT, SYSTEMS, system_class
 from elmo_tf.tasks.token_vectors import TokenVectors, WordTable
 from elmo_tf.text import tokenizers
@@ -123,18 +123,40 @@ class Trained:
             raise InputError("workdir", "only one network can be exported")
         return serving.export(self.system, self.network, output)
 
-    def evaluate(self, data: str | os.PathLike) -> dict[str, Any]:
-        """Returns the scores on a file with labels: `task`, `metric`, `score` in percent, `examples`, all scores.
+    def evaluate(self, data: str | os.PathLike, confusion: bool = False) -> dict[str, Any]:
+        """Returns the scores on a file with labels, in percent.
+
+        Args:
+            data: a file in a format of the task.
+            confusion: whether to count, for each gold class, how often each class was predicted; for `sentiment` and
+                `entailment`.
+
+        Returns:
+            `task`, `metric`, `score`, `examples` and all scores; `most_frequent`, the most frequent answer of the file
+            and the score of giving always that; `by_label`, of each type or class `precision`, `recall`, `f1` and its
+            `count` in the file; and `confusion`, if it is asked for.
 
         Raises:
             InputError: naming the file, if it cannot be read.
         """
+        if confusion and not isinstance(self.system, Classifier):
+            raise InputError("confusion", f"{self.system.name} has no classes")
         with copied_if_pipe(data) as file:
             examples = self.system.examples(self.system.read(file), training=False)
         check_labels(self.system, self.system.labels, examples, data)
-        scores, metric = self._predictor.scores(examples), self.system.metric
+        predictions, metric = self._predictor.predict(examples), self.system.metric
+        scores = rounded(self.system.scores(examples, predictions))
         summary = {"task": self.system.name, "metric": metric, "score": scores[metric]}
-        return summary | scores | self.system.notes(examples) | {"examples": len(examples)}
+        summary |= scores | self.system.notes(examples) | {"examples": len(examples)}
+        if most_frequent := self.system.most_frequent(examples):
+            summary["most_frequent"] = most_frequent | {metric: round(most_frequent[metric], 4)}
+        if counts := self.system.by_label(examples, predictions):
+            summary["by_label"] = {
+                label: rounded(count.scores()) | {"count": int(count.gold)} for label, count in counts.items()
+            }
+        if confusion and isinstance(self.system, Classifier):
+            summary["confusion"] = self.system.confusion(examples, predictions)
+        return summary
 
 
 def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) -> Trained:

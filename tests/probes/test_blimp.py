@@ -8,7 +8,7 @@ import pytest
 import elmo_tf
 from elmo_tf import cli
 from elmo_tf.errors import InputError
-from elmo_tf.probes.blimp import read_minimal_pairs
+from elmo_tf.probes.blimp import MinimalPair, read_minimal_pairs
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 PAIRS = [
@@ -30,8 +30,8 @@ def data(tmp_path):
 
 def test_accuracies_are_those_of_the_scores_by_paradigm_and_by_term(workdir, data, tmp_path, capsys):
     arguments = ["--model", os.fspath(workdir), "--data", str(data), "--output", str(tmp_path / "out")]
-    assert cli.main(["probe", "blimp", *arguments]) == 0
-    results = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert cli.main(["probe", "blimp", *arguments, "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)
     model = elmo_tf.load(workdir)
 
     def wins(measure, rounding) -> list[float]:
@@ -61,5 +61,16 @@ def test_accuracies_are_those_of_the_scores_by_paradigm_and_by_term(workdir, dat
 def test_a_line_that_is_no_pair_is_named(tmp_path):
     path = tmp_path / "pairs.jsonl"
     path.write_text('{"sentence_good": "a", "sentence_bad": "b", "UID": "c", "linguistics_term": "d"}\n{"UID": 3}\n')
-    with pytest.raises(InputError, match=r"pairs\.jsonl, line 2: expected UID to be str, found 3"):
+    message = "it has 'UID', but no sentence_good, and no sentence_bad, and no linguistics_term"
+    with pytest.raises(InputError, match=rf"pairs\.jsonl, line 2: {message}$"):
         read_minimal_pairs(path)
+    path.write_text('{"sentence_good": "a", "sentence_bad": "b", "UID": 3, "linguistics_term": "d"}\n')
+    with pytest.raises(InputError, match=r"pairs\.jsonl, line 1: expected UID to be str, found 3"):
+        read_minimal_pairs(path)
+
+
+def test_help_names_the_keys_of_a_pair(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["probe", "blimp", "--help"])
+    printed = capsys.readouterr().out
+    assert all(key in printed for key in MinimalPair.__struct_fields__)

@@ -105,6 +105,22 @@ def test_a_question_whose_answer_is_unlikely_gets_none_and_scores_have_the_offic
     assert SYSTEM.scores(examples, [AnswerSpan(*span[:3]) for span in spans])["NoAns_f1"] == 0
 
 
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [([("1990",), ("1990", "in 1990"), ("1991",)], ("1990", 200 / 3)), ([(), (), ("1990",)], ("no answer", 200 / 3))],
+)
+def test_the_most_frequent_answer_is_scored_as_if_it_were_given_to_all(answers, expected):
+    paragraph = squad.paragraph_of("in 1990 or 1991")
+    questions = [
+        squad.Question(
+            paragraph, "When?", ["When", "?"], None, tuple(squad.Answer(text, 0) for text in texts), not texts
+        )
+        for texts in answers
+    ]
+    system = Task(Task.paper_recipe())
+    assert system.most_frequent(questions) == {"answer": expected[0], "f1": pytest.approx(expected[1])}
+
+
 def test_unanswerable_questions_are_learned():
     examples = [*EXAMPLES["answers"][:2], impossible("Boris slept", "Who sang?")]
     system = Task(recipe_of("answers"), SYSTEM.labels_of(examples))

@@ -32,7 +32,12 @@ def test_its_files_are_small_because_the_bilm_is_not_in_them(traced_once):
 def test_the_command_evaluate_takes_the_name(tmp_path, capsys, traced_once):
     (tmp_path / "data.conll").write_text("".join(f"{token}\t{tag}\n" for token, tag in zip(TOKENS, TAGS, strict=True)))
     assert cli.main(["task", "ner", "evaluate", "--model", NAME, "--data", str(tmp_path / "data.conll")]) == 0
-    assert json.loads(capsys.readouterr().out)["score"] == 100
+    scores = json.loads(capsys.readouterr().out)
+    assert scores["score"] == 100
+    assert scores["by_label"]["PER"] == {"recall": 100, "precision": 100, "f1": 100, "count": 1}
+    assert scores["most_frequent"] == {"answer": "O", "f1": 0}
+    with pytest.raises(InputError, match=r"^confusion: ner has no classes$"):
+        tasks.load(NAME).evaluate(tmp_path / "data.conll", confusion=True)
 
 
 def test_a_single_token_row_is_tagged_in_its_column_if_columns_are_asked_for(tmp_path, capsys, traced_once):

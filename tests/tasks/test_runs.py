@@ -13,6 +13,7 @@ import pytest
 
 from elmo_tf import tasks
 from elmo_tf.cli import main
+from elmo_tf.cli import tasks as tasks_cli
 from elmo_tf.errors import InputError
 from elmo_tf.tasks import fitting, runs, systems, trained
 from tests import checks
@@ -64,9 +65,46 @@ def test_a_trained_system_is_loaded_and_used(data, done):
     assert (good["label"], good["tokens"], bad["label"]) == ("good", ["a", "fine", "film"], "bad")
     assert sum(good["probabilities"].values()) == pytest.approx(1, abs=1e-3)
     evaluation = system.evaluate(data)
-    assert evaluation == {"task": "toy", "metric": "accuracy", "score": 100, "accuracy": 100, "examples": 24}
+    summary = {"task": "toy", "metric": "accuracy", "score": 100, "accuracy": 100, "examples": 24}
+    assert {name: evaluation[name] for name in summary} == summary
     # A second run has nothing to do.
     assert train(data, folder, test=data) == results
+
+
+def test_an_evaluation_has_the_scores_of_each_class_the_confusion_and_a_baseline(done, tmp_path, capsys, caplog):
+    caplog.set_level(logging.INFO, "elmo_tf")
+    (tmp_path / "test").write_text("good\ta fine film\ngood\ta poor film\ngood\tfine\nbad\tpoor\nodd\tpoor\n")
+    command = ["task", "toy", "evaluate", "--workdir", str(done[0]), "--data", str(tmp_path / "test")]
+    assert main(command) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert (scores["score"], scores["examples"], "confusion" in scores) == (60, 5, False)
+    assert scores["most_frequent"] == {"answer": "good", "accuracy": 60}
+    assert scores["by_label"] == {
+        "bad": {"recall": 100, "precision": 33.3333, "f1": 50, "count": 1},
+        "good": {"recall": 66.6667, "precision": 100, "f1": 80, "count": 3},
+        "odd": {"recall": 0, "precision": 0, "f1": 0, "count": 1},
+    }
+    assert [" ".join(line.split()) for line in caplog.messages[-6:]] == [
+        "precision recall f1 count",
+        "bad 33.33 100.00 50.00 1",
+        "good 100.00 66.67 80.00 3",
+        "odd 0.00 0.00 0.00 1",
+        "accuracy 60.00 of 5 examples",
+        "accuracy 60.00 with 'good', the most frequent answer, for all",
+    ]
+    confusion = tasks.load(done[0]).evaluate(tmp_path / "test", confusion=True)["confusion"]
+    assert confusion == {
+        "bad": {"bad": 1, "good": 0, "odd": 0},
+        "good": {"bad": 1, "good": 2, "odd": 0},
+        "odd": {"bad": 1, "good": 0, "odd": 0},
+    }
+    assert tasks_cli._score_lines(scores | {"confusion": confusion})[4:9] == [
+        "",
+        "is \\ taken for  bad  good  odd",
+        "bad             1    0     0",
+        "good            1    2     0",
+        "odd             1    0     0",
+    ]
 
 
 def test_systems_of_several_workdirs_answer_together(data, done, tmp_path):

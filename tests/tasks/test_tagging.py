@@ -6,6 +6,7 @@ import pytest
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.frames import Frame
 from elmo_tf.tasks import ner, roles
+from elmo_tf.tasks.scores.f1 import Counts
 
 ROLES = roles.Task(roles.Task.recipes["small"])
 
@@ -18,6 +19,18 @@ def test_spans_are_scored_and_a_span_of_another_kind_is_wrong():
     assert scores == {"precision": 50, "recall": 50, "f1": 50}
     assert system.scores(examples, [["O"] * 3, ["O"]])["f1"] == 0
     assert system.to_json(examples[0], ["B-X", "I-X", "O"])["spans"] == [{"start": 0, "end": 2, "kind": "X"}]
+
+
+def test_each_type_has_its_scores_and_no_tag_at_all_is_the_baseline():
+    examples = [Tagged(["a", "b", "c"], ["B-X", "I-X", "B-Y"]), Tagged(["d", "e"], ["B-X", "O"])]
+    system = ner.Task(ner.Task.recipes["small"])
+    counts = system.by_label(examples, [["B-X", "I-X", "B-Z"], ["B-X", "I-X"]])
+    assert counts == {"X": Counts(1, 2, 1, 2), "Y": Counts(0, 1, 0, 0), "Z": Counts(0, 0, 0, 1)}
+    assert system.most_frequent(examples) == {"answer": "O", "f1": 0}
+    gold = ["B-A0", "B-V", "B-A1", "B-C-A1"]
+    frames = [Frame(["a", "b", "c", "d"], 1, gold)]
+    assert ROLES.by_label(frames, [["B-A0", "O", "B-A1", "O"]]) == {"A0": Counts(1, 1, 1, 1), "A1": Counts(0, 1, 0, 1)}
+    assert ROLES.most_frequent(frames) == {"answer": "O", "f1": 0}
 
 
 def test_whole_arguments_are_scored_and_frequent_labels_by_themselves():

@@ -1,6 +1,8 @@
 """Counts of correct predictions, from which precision, recall and F1 are computed."""
 
+import collections
 import dataclasses
+from collections.abc import Hashable, Iterable, Sequence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,3 +37,20 @@ class Counts:
     def scores(self) -> dict[str, float]:
         """Returns recall, precision and F1 by name."""
         return {"recall": self.recall, "precision": self.precision, "f1": self.f1}
+
+
+def by_label(
+    gold: Iterable[Sequence[tuple[str, Hashable]]], predicted: Iterable[Sequence[tuple[str, Hashable]]]
+) -> dict[str, Counts]:
+    """Returns the counts of each label, in alphabetical order, given the items of each example.
+
+    An item is a label and where it is. A predicted item is right if it is among the gold items of its example.
+    """
+    right: collections.Counter[str] = collections.Counter()
+    num_gold, num_predicted = right.copy(), right.copy()
+    for gold_items, predicted_items in zip(gold, predicted, strict=True):
+        right.update(label for label, _ in set(gold_items) & set(predicted_items))
+        num_gold.update(label for label, _ in gold_items)
+        num_predicted.update(label for label, _ in predicted_items)
+    labels = sorted(num_gold.keys() | num_predicted.keys())
+    return {label: Counts(right[label], num_gold[label], right[label], num_predicted[label]) for label in labels}

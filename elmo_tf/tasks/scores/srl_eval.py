@@ -5,10 +5,10 @@ tokens are. The predicate itself (`V`) does not count. An argument in several pi
 `X`, counts once.
 """
 
-import collections
 from collections.abc import Iterable, Sequence
 
 from elmo_tf.annotated import tag_schemes
+from elmo_tf.tasks.scores import f1
 from elmo_tf.tasks.scores.f1 import Counts
 
 _PREDICATE = "V"
@@ -20,15 +20,7 @@ Argument = tuple[str, tuple[tuple[int, int], ...]]
 
 def by_label(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> dict[str, Counts]:
     """Returns the counts of each label, in alphabetical order, given IOB2 tags of a sentence for each predicate."""
-    right: collections.Counter[str] = collections.Counter()
-    num_gold, num_predicted = right.copy(), right.copy()
-    for pair in zip(gold, predicted, strict=True):
-        gold_arguments, predicted_arguments = map(arguments_of, pair)
-        right.update(label for label, _ in set(gold_arguments) & set(predicted_arguments))
-        num_gold.update(label for label, _ in gold_arguments)
-        num_predicted.update(label for label, _ in predicted_arguments)
-    labels = sorted(num_gold.keys() | num_predicted.keys())
-    return {label: Counts(right[label], num_gold[label], right[label], num_predicted[label]) for label in labels}
+    return f1.by_label(map(arguments_of, gold), map(arguments_of, predicted))
 
 
 def arguments_of(tags: Sequence[str]) -> list[Argument]:
