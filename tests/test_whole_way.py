@@ -148,7 +148,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeyp
     lines = run("neighbors", "--model", "models/bank/1", "--input", "text.txt", *options, "--count", "5").splitlines()
     uses = [re.fullmatch(r" (\d\.\d{3})  +([\d,]+)  (\S+ sat on the \[bank\] of the .*)", line) for line in lines]
     assert len(uses) == 5 and float(uses[0][1]) > 0.8
-    assert [sentences()[int(use[2])] for use in uses] == [re.sub(r"[\[\]]", "", use[3]) for use in uses]
+    assert [sentences()[int(use[2]) - 1] for use in uses] == [re.sub(r"[\[\]]", "", use[3]) for use in uses]
 
     run("embed", "--model", "models/bank", "--input", "text.txt", "--output", "vectors.hdf5")
 

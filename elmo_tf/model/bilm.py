@@ -171,21 +171,16 @@ def _clip(values: tf.Tensor, limit: float | None) -> tf.Tensor:
 
 
 class SampledSoftmax(keras.layers.Layer):
-    """Negative log-likelihoods of words, against all words or against a sample of them.
+    """Negative log-likelihoods, against all words or a sample (Jean et al. 2014; bilm-tf, `_build_loss`).
 
     Call arguments:
-        inputs: float32 `(N, P)`.
-        targets: int32 `(N,)`.
+        inputs, targets: float32 `(N, P)` and int32 `(N,)`.
         num_sampled: negatives, distinct words drawn from the log-uniform distribution, which expects words in
             descending order of their counts; 0, or over three quarters of the vocabulary: all words.
         seed: int32 `(2,)`, of the draw; needed when `num_sampled` is not 0.
 
     Returns:
         float32 `(N,)`, nats.
-
-    Reference:
-        Jean et al. 2014, "On Using Very Large Target Vocabulary for Neural Machine Translation"; bilm-tf,
-        `bilm/training.py`, `_build_loss`.
     """
 
     def __init__(self, vocab_size: int, **kwargs: Any):
@@ -409,15 +404,7 @@ class PlainBiLM(Tracked, keras.Model):
         seed: tf.Tensor | None = None,
         training: bool = False,
     ) -> WindowRun:
-        """Runs the network, up to the softmax, over a window of text.
-
-        Args:
-            window: tensors or arrays of a `Window`.
-            initial_states: the LSTM states before the window.
-            dropout_rate: of each layer's input, including the input that a skip connection adds.
-            seed: int32 `(2,)`, of the dropout.
-            training: whether gradients will be computed; changes no value.
-        """
+        """Runs the network, up to the softmax, over a window of text; arguments as for `language_model_losses`."""
         words = tf.concat([window.forward_words, window.backward_words], 0)  # (2 B, T)
         vectors = tf.split(self.token_vectors(window.char_ids, words), 2)  # x_k of each direction, (B, T, P)
         outputs, states = self.run_directions(
@@ -440,10 +427,12 @@ class PlainBiLM(Tracked, keras.Model):
         """Returns each direction's negative log-likelihood per token, and the final states.
 
         Args:
-            window, initial_states, training: as for `run_window`.
+            window: tensors or arrays of a `Window`.
+            initial_states: the LSTM states before the window.
             num_sampled: negatives of the sampled softmax; 0: the full softmax.
-            dropout_rate: of every LSTM layer's input and of the softmax's.
+            dropout_rate: of every LSTM layer's input, also where a skip connection adds it, and of the softmax's.
             seed: int32 `(2,)`, of dropout and negatives; needed for either.
+            training: whether gradients will be computed; changes no value.
 
         Returns:
             forward and backward losses, float32 `(B, T)` in nats, 0 where `window.mask` is False; final states.

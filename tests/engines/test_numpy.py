@@ -36,7 +36,8 @@ def weights_of(config: ModelConfig) -> reference.Weights:
 
 
 # The tolerance of the micro network in float32, `checks.TOLERANCE`, and in float64 the same multiple of its unit.
-PRECISIONS = {np.float32: 1.0, np.float64: 2.0**-29}
+FLOAT64 = 2.0**-29
+PRECISIONS = {np.float32: 1.0, np.float64: FLOAT64}
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
@@ -62,16 +63,27 @@ def test_states_go_from_sentence_to_sentence_of_a_reading():
             x = np.array([reference.token_vector(weights, reference.char_ids(t), MICRO.char_cnn) for t in tokens])
             outputs, states = reference.read(weights, MICRO, direction, x, states)
             expected.append(outputs)
-        np.testing.assert_allclose(layers[:, number], np.concatenate(expected, 1), rtol=0, atol=1e-13)
+        np.testing.assert_allclose(
+            layers[:, number], np.concatenate(expected, 1), rtol=0, atol=checks.TOLERANCE["atol"] * FLOAT64
+        )
 
 
 def test_log_probabilities_and_mixes_are_those_of_the_reference_where_a_plain_exponential_overflows():
     generator = np.random.default_rng(0)
     h, kernel, bias = generator.normal(size=(5, 8)), generator.normal(size=(30, 8)), generator.normal(size=30)
     expected = reference.log_softmax(h, kernel, bias)
-    np.testing.assert_allclose(engine.log_softmax(h, kernel, bias), expected, rtol=1e-13)
-    np.testing.assert_allclose(engine.log_softmax(h, kernel, bias + 5000), expected, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(
+        engine.log_softmax(h, kernel, bias), expected, rtol=0, atol=checks.rounding(8 + 1 + 4, 16) * FLOAT64
+    )
+    np.testing.assert_allclose(
+        engine.log_softmax(h, kernel, bias + 5000), expected, rtol=0, atol=checks.rounding(8 + 1 + 4, 5000) * FLOAT64
+    )
     layers, parameters = generator.normal(size=(3, 4, 8)), np.array([0.3, -1.0, 2.0])
-    mixed = reference.scalar_mix(layers, parameters, 1.7)
-    np.testing.assert_allclose(engine.scalar_mix(layers, parameters, 1.7), mixed, rtol=1e-13)
-    np.testing.assert_allclose(engine.scalar_mix(layers, parameters + 5000, 1.7), mixed, rtol=1e-11)
+    mixed, few = (
+        reference.scalar_mix(layers, parameters, 1.7),
+        {name: FLOAT64 * size for name, size in checks.FEW.items()},
+    )
+    np.testing.assert_allclose(engine.scalar_mix(layers, parameters, 1.7), mixed, **few)
+    np.testing.assert_allclose(
+        engine.scalar_mix(layers, parameters + 5000, 1.7), mixed, rtol=0, atol=checks.rounding(8, 5000) * FLOAT64
+    )
