@@ -112,6 +112,19 @@ def test_the_first_files_with_irregular_text_and_copies_are_named(corpus, proces
     assert "one form\n    c.txt: 1\ncopies of other files: 1, kept\n  z.txt of d.txt\n" in caplog.text
 
 
+@pytest.mark.parametrize("tokenizer", ["whitespace", "penn"])
+def test_a_vocabulary_of_words_with_glued_punctuation_brings_a_hint(corpus, process, caplog, tokenizer):
+    caplog.set_level("INFO", "elmo_tf")
+    hint = "5 of 10 words are another one with a punctuation mark at its end; if the text is not tokenized, use --to"
+    raw = corpus(b"it rained, and rained. why? it rained; rained\nwhy it, not?\n")
+    process(raw, f"--tokenizer={tokenizer}", output="raw")
+    assert (hint in caplog.text) == (tokenizer == "whitespace")
+    caplog.clear()
+    process(corpus(b"It rained , and rained . Mr. Why ? ... Mr\n" + many_lines(90)), output="tokenized")
+    assert "vocabulary: " in caplog.text
+    assert "if the text is not tokenized" not in caplog.text
+
+
 def test_names_of_files_and_folders_need_not_be_utf8(process, tmp_path):
     path = os.fsencode(tmp_path) + b"/caf\xe9.txt"
     pathlib.Path(os.fsdecode(path)).write_bytes(b"a b\n")
