@@ -16,9 +16,9 @@ from elmo_tf.text import char_ids, vocabulary
 
 _ROWS = ("", "folder", "sentences", "tokens", "unknown", "cut at 48 bytes", "like <S> or </S>", "records")
 _PUNCTUATION = b".,?!;:"
-# Share of a vocabulary's words that are another one and such a mark, from which its text seems to be raw. Tokenized
-# text, such as 1 Billion Word, has up to 0.4 %; 1,000 lines or more of raw English and German 13 to 25 %, or 5 to 27 %
-# with min_count 3; Hindi and Arabic 2 to 6 %.
+# From this share of words that are another word plus such marks, the text seems to be raw. Tokenized text, such as
+# 1 Billion Word, has up to 0.4 %; 1,000 lines or more of raw English and German 13 to 25 %, or 5 to 27 % with min_count
+# 3; 244 paragraphs of Hindi and Arabic 4 to 6 %.
 _RAW_SHARE = 0.02
 
 
@@ -113,8 +113,8 @@ def _hint(info: dict[str, Any]) -> list[str]:
     if info["tokenizer"] != "whitespace" or number <= _RAW_SHARE * size:
         return []
     return [
-        f"hint: {number:,} of {size:,} words are another one with a punctuation mark at its end; if the text is not "
-        "tokenized, use --tokenizer penn (English) or unicode (any language)"
+        f"hint: {number:,} of {size:,} words are another word plus punctuation; if the text is not tokenized, "
+        "use --tokenizer penn (English) or unicode (any language)"
     ]
 
 

@@ -115,7 +115,7 @@ def test_the_first_files_with_irregular_text_and_copies_are_named(corpus, proces
 @pytest.mark.parametrize("tokenizer", ["whitespace", "penn"])
 def test_a_vocabulary_of_words_with_glued_punctuation_brings_a_hint(corpus, process, caplog, tokenizer):
     caplog.set_level("INFO", "elmo_tf")
-    hint = "5 of 10 words are another one with a punctuation mark at its end; if the text is not tokenized, use --to"
+    hint = "hint: 5 of 10 words are another word plus punctuation; if the text is not tokenized, use --tokenizer penn"
     raw = corpus(b"it rained, and rained. why? it rained; rained\nwhy it, not?\n")
     process(raw, f"--tokenizer={tokenizer}", output="raw")
     assert (hint in caplog.text) == (tokenizer == "whitespace")
