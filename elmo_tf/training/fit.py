@@ -147,7 +147,7 @@ class LanguageModel(keras.Model):
         """Trains like Keras's `fit`, from zero states, on a dataset of `elmo_tf.windows`; `x` is the dataset."""
         steps_per_epoch = steps_per_epoch or getattr(x, "steps_per_epoch", None)
         self._begin(x, self.train_states, "steps_per_epoch", steps_per_epoch)
-        return super().fit(x, steps_per_epoch=steps_per_epoch, **options)
+        return super().fit(x, steps_per_epoch=steps_per_epoch, **{"shuffle": False} | options)
 
     def evaluate(self, x=None, steps=None, **options):
         """Evaluates like Keras's `evaluate`, from zero states, on a dataset of `elmo_tf.windows(..., heldout=True)`."""
@@ -183,15 +183,13 @@ class LanguageModel(keras.Model):
         bilm = self.described.new_bilm()  # with float32 products
         for variable, value in zip(bilm.weights, self.bilm.weights, strict=True):
             variable.assign(value.numpy())
-        return self.described, bilm, int(self.optimizer.iterations) if self.optimizer else 0
+        return self.described, bilm, int(self.optimizer.iterations.numpy()) if self.optimizer else 0
 
     def _new_states(self) -> Any:
         """Returns variables for the states of a biLM, on each replica its own, without rows."""
         own, first = tf.VariableSynchronization.ON_READ, tf.VariableAggregation.ONLY_FIRST_REPLICA
         return tf.nest.map_structure(
-            lambda zeros: tf.Variable(
-                zeros, False, shape=(None, zeros.shape[1]), synchronization=own, aggregation=first
-            ),
+            lambda zero: tf.Variable(zero, False, shape=(None, zero.shape[1]), synchronization=own, aggregation=first),
             self.bilm.zero_states(0),
         )
 
