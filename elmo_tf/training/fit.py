@@ -3,11 +3,9 @@
 The optimizer, its learning rate, the batch size and the length are Keras's; the rest of the recipe is `config.train`.
 """
 
-import math
 import os
 import pathlib
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -53,7 +51,7 @@ def windows(
     order, epochs = (None, 1) if heldout else (seed, None)
     cut = Windows(records, batch_size, unroll_steps, max_chars_per_token, order, epochs)
 
-    def rows() -> Iterator[Window]:
+    def rows():
         # A row has its own tokens, because replicas divide the rows among them.
         for window, _ in cut:
             words = np.stack([window.forward_words, window.backward_words], 1)
@@ -66,15 +64,16 @@ def windows(
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
     dataset = dataset.prefetch(4)
     dataset.records = records
-    dataset.steps_per_epoch = None if heldout else math.ceil(records.num_tokens / (batch_size * unroll_steps))
+    dataset.steps_per_epoch = None if heldout else -(-records.num_tokens // (batch_size * unroll_steps))
     return dataset
 
 
-class Perplexity(keras.metrics.Mean):
-    """The exponential of the mean of losses."""
+class MeanLoss(keras.metrics.Mean):
+    """The mean of losses, and its exponential."""
 
     def result(self):
-        return tf.exp(super().result())
+        mean = super().result()
+        return {"loss": mean, "perplexity": tf.exp(mean)}
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -117,39 +116,38 @@ class LanguageModel(keras.Model):
             records, path = None, pathlib.Path()
         else:
             records = record_folder.open_folder(vocabulary)
-            vocabulary, path, tokenizer = records.vocabulary, records.path, tokenizer or records.info.tokenizer
+            path, vocabulary, tokenizer = records.path, records.vocabulary, tokenizer or records.info.tokenizer
         folder.check_memory(config, len(vocabulary))
         # What a workdir of this training would describe.
         self.described = folder.Workdir(path, precision.resolved(config), vocabulary, tokenizer or "whitespace")
         self.described.check_records(records)
         self.bilm = self.described.new_bilm(self.described.config.train.precision)
         self.train_states, self.test_states = self._new_states(), self._new_states()
-        self.mean_loss, self.perplexity = keras.metrics.Mean("loss"), Perplexity("perplexity")
+        self.mean_loss = MeanLoss()
         self.built = True
 
     @property
     def metrics(self) -> list[keras.metrics.Metric]:
-        """The mean loss and its perplexity."""
-        return [self.mean_loss, self.perplexity]
+        """The mean loss with its perplexity, alone."""
+        return [self.mean_loss]
 
     def get_config(self):
         about = self.described
-        words = about.vocabulary.to_bytes().decode()
-        config = {"config": config_lib.to_dict(about.config), "vocabulary": words, "tokenizer": about.tokenizer}
-        return config | {"name": self.name}
+        config = {"config": config_lib.to_dict(about.config), "vocabulary": about.vocabulary.to_bytes().decode()}
+        return config | {"tokenizer": about.tokenizer, "name": self.name}
 
     @classmethod
     def from_config(cls, config):
         words = vocabulary_lib.from_bytes(config["vocabulary"].encode(), "vocabulary")
         return cls(**config | {"config": config_lib.from_dict(config["config"]), "vocabulary": words})
 
-    def fit(self, x=None, steps_per_epoch=None, **options):
+    def fit(self, x=None, *, steps_per_epoch=None, **options):
         """Trains like Keras's `fit`, from zero states, on a dataset of `elmo_tf.windows`; `x` is the dataset."""
         steps_per_epoch = steps_per_epoch or getattr(x, "steps_per_epoch", None)
         self._begin(x, self.train_states, "steps_per_epoch", steps_per_epoch)
         return super().fit(x, steps_per_epoch=steps_per_epoch, **{"shuffle": False} | options)
 
-    def evaluate(self, x=None, steps=None, **options):
+    def evaluate(self, x=None, *, steps=None, **options):
         """Evaluates like Keras's `evaluate`, from zero states, on a dataset of `elmo_tf.windows(..., heldout=True)`."""
         self._begin(x, self.test_states, "steps", steps)
         with warnings.catch_warnings():
@@ -161,9 +159,9 @@ class LanguageModel(keras.Model):
         window, num_streams = _with_table(window), count * window.mask.shape[0]
         seed = tf.stack([config.seed, tf.cast(self.optimizer.iterations, tf.int32)])
         variables = [variable.value for variable in self.trainable_variables]
-        states = tf.nest.map_structure(tf.convert_to_tensor, self.train_states)
+        before = tf.nest.map_structure(tf.convert_to_tensor, self.train_states)
         forward, backward, gradients, states = replica_gradients(
-            self.bilm, variables, window, states, config, seed, num_streams
+            self.bilm, variables, window, before, config, seed, num_streams
         )
         summed, _ = optimizers.summed_and_clipped(gradients, config.clip_norm)
         # Keras's optimizer will sum over the replicas again, and would add squares of a row's duplicates.
@@ -207,8 +205,7 @@ class LanguageModel(keras.Model):
             raise InputError("unroll_steps", f"{config.train.unroll_steps}, as in the model's recipe", unroll_steps)
         if (found := spec.char_ids.shape[-1]) != (needed := config.model.char_cnn.max_chars_per_token):
             raise InputError("max_chars_per_token", f"{needed}, as in the model", found)
-        if hasattr(x, "records"):  # unless a method made another dataset of it
-            self.described.check_records(x.records)
+        self.described.check_records(getattr(x, "records", None))  # a method's result does not have them
         zeros = self.bilm.zero_states(batch_size // count)
         tf.nest.map_structure(lambda variable, zero: variable.assign(zero), variables, zeros)
 
@@ -216,9 +213,8 @@ class LanguageModel(keras.Model):
         """Keeps the states after a window; returns the metrics, with its sum of nats, the mean of both directions."""
         tf.nest.map_structure(lambda variable, state: variable.assign(state), variables, states)
         tokens = tf.reduce_sum(tf.cast(window.mask, tf.float32))
-        for metric in self.metrics:
-            metric.update_state(tf.math.divide_no_nan(nats, tokens), sample_weight=tokens)
-        return self.get_metrics_result()
+        self.mean_loss.update_state(tf.math.divide_no_nan(nats, tokens), sample_weight=tokens)
+        return self.mean_loss.result()
 
 
 def _with_table(window: Window) -> Window:

@@ -127,9 +127,10 @@ def test_a_file_of_keras_has_all_that_training_and_export_need(replicas, records
     monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])
     model = compiled(SMALL, records.path, two_cpus() if replicas == 2 else None)
     data = windows(records.path, SMALL)
-    callbacks = [keras.callbacks.TensorBoard(tmp_path / "logs"), keras.callbacks.ModelCheckpoint(tmp_path / "m.keras")]
+    callbacks = [keras.callbacks.ModelCheckpoint(tmp_path / "m.keras")]
+    if replicas == 2:  # takes seconds
+        callbacks.append(keras.callbacks.TensorBoard(tmp_path / "logs"))
     model.fit(data, epochs=1, steps_per_epoch=2, callbacks=callbacks, verbose=0)
-    assert list((tmp_path / "logs" / "train").iterdir())
     loaded = keras.models.load_model(tmp_path / "m.keras")
     checks.assert_all_close(loaded.weights, model.weights, atol=0)
     checks.assert_all_close(loaded.optimizer.variables, model.optimizer.variables, atol=0)
@@ -138,7 +139,9 @@ def test_a_file_of_keras_has_all_that_training_and_export_need(replicas, records
     layers, _ = loaded.bilm(batch_char_ids([[b"the", b"cat"]]))
     np.testing.assert_allclose(sentence.vectors[None], layers, **checks.TOLERANCE)
     assert sources.find(path).softmax().vocabulary.tokens == records.vocabulary.tokens
-    np.testing.assert_allclose(step_losses(loaded, data, 2), step_losses(model, data, 2), **checks.TOLERANCE)
+    if replicas == 2:
+        assert list((tmp_path / "logs" / "train").iterdir())
+        np.testing.assert_allclose(step_losses(loaded, data, 2), step_losses(model, data, 2), **checks.TOLERANCE)
 
 
 EXPORTED = """
