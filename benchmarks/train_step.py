@@ -5,7 +5,8 @@
 Runs the real trainer: sampled softmax, dropout, clipping, optimizer, carried states. The windows are from `--data`, or
 from generated text with words as frequent as in real text. With `--input`, windows that are cut while training
 alternate with the same windows, already cut: this shows what reading costs. With `--evaluate`, evaluations between
-training steps alternate with those of `elmo-tf evaluate`, on the same tokens; no step is timed.
+training steps alternate with those of `elmo-tf evaluate`, on the same tokens; no step is timed. With `--fit`, steps of
+Keras's `fit` alternate with the trainer's, both with Adagrad and windows that are cut meanwhile.
 
 Prints a table and a line of JSON. `model_gflops` counts only the necessary arithmetic: distinct tokens, windows with a
 character, forward and backward, no elementwise operations. `gemm_gflops` and the steps take turns, so that other work
@@ -24,11 +25,13 @@ from collections.abc import Callable
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
+import elmo_tf
 from benchmarks import arithmetic, zipf_text
 from benchmarks.measuring import report
 from elmo_tf import config as config_lib
@@ -37,6 +40,7 @@ from elmo_tf.model.fast import BiLM
 from elmo_tf.records import record_folder
 from elmo_tf.records.windows import Window, Windows, prefetch
 from elmo_tf.training.evaluation import Evaluator
+from elmo_tf.training.fit import LanguageModel
 from elmo_tf.training.step import Trainer
 
 _PRODUCT = 2048  # rows and columns of the bare product
@@ -113,6 +117,31 @@ def compare_input(trainer: Trainer, windows: Windows, steps: int, rounds: int) -
     return {f"{name}_step_seconds": value for name, value in found.items()} | {"real_to_cached": ratio}
 
 
+def compare_fit(trainer: Trainer, windows: Windows, model: LanguageModel, steps: int, rounds: int) -> dict[str, float]:
+    """Times runs of `steps` steps of `fit`, in turns with the trainer's; medians count."""
+    real = (window for window, _ in prefetch(iter(windows)))
+    step_seconds(trainer, real, 0, 2)
+    seconds: dict[str, list[float]] = {"fit": [], "trainer": []}
+
+    class Turns(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            self.started = time.perf_counter()
+
+        def on_epoch_end(self, epoch, logs=None):
+            seconds["fit"].append((time.perf_counter() - self.started) / steps)
+            seconds["trainer"].append(step_seconds(trainer, real, epoch * steps, steps))
+
+    data = elmo_tf.windows(windows.records.path, windows.batch_size, windows.unroll_steps)
+    model.compile(keras.optimizers.Adagrad(trainer.config.learning_rate, trainer.config.initial_accumulator))
+    model.fit(data, epochs=1 + rounds, steps_per_epoch=steps, callbacks=[Turns()], verbose=0)
+    # The first turn builds the graph.
+    found = {f"{name}_step_seconds": float(np.median(values[1:])) for name, values in seconds.items()}
+    per_step = windows.batch_size * windows.unroll_steps
+    speeds = {f"{name}_tokens_per_second": per_step / found[f"{name}_step_seconds"] for name in seconds}
+    ratios = np.array(seconds["trainer"][1:]) / np.array(seconds["fit"][1:])
+    return found | speeds | {"fit_to_trainer_speed": float(np.median(ratios))}
+
+
 def _kept_in(seen: list[Window]) -> Callable[[Window], Window]:
     """Returns a function that appends a window to `seen` and returns it."""
     return lambda window: seen.append(window) or window
@@ -164,11 +193,15 @@ def run(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, float]
     vocab_size = arguments.vocab_size or len(records.vocabulary)
     if vocab_size < len(records.vocabulary):
         raise InputError("--vocab-size", f"at least the {len(records.vocabulary)} of --data", vocab_size)
+    if arguments.fit:
+        config = config_lib.override(config, ["train.optimizer=adagrad", "train.learning_rate=0.2"])
     trainer = Trainer(_strategy(), config.train, lambda: BiLM(config.model, vocab_size, config.train.precision))
     max_chars = config.model.char_cnn.max_chars_per_token
     windows = Windows(records, trainer.batch_size, config.train.unroll_steps, max_chars, seed=0)
     if arguments.input:
         return compare_input(trainer, windows, arguments.steps, arguments.rounds)
+    if arguments.fit:
+        return compare_fit(trainer, windows, LanguageModel(config, records.path), arguments.steps, arguments.rounds)
     if arguments.evaluate:
         return compare_evaluations(trainer, config, vocab_size, windows, arguments.rounds)
     # The first windows begin with sentences' beginnings in every stream, which later ones do not.
@@ -197,8 +230,9 @@ def main(argv: list[str] | None = None) -> None:
     compared = parser.add_mutually_exclusive_group()
     compared.add_argument("--input", action="store_true", help="compare windows cut meanwhile with ready-made ones")
     compared.add_argument("--evaluate", action="store_true", help="compare evaluations in training with `evaluate`")
+    compared.add_argument("--fit", action="store_true", help="compare Keras's `fit` with the trainer")
     parser.add_argument("--rounds", type=int, default=9, help="measurements, of which the median counts (9)")
-    parser.add_argument("--steps", type=int, default=10, help="steps a measurement of --input (10)")
+    parser.add_argument("--steps", type=int, default=10, help="steps a measurement of --input or --fit (10)")
     arguments = parser.parse_args(argv)
     if arguments.data is None and arguments.vocab_size is None:
         arguments.vocab_size = 16_306

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from elmo_tf.tasks.layers.crf import CRF
     from elmo_tf.training.evaluation import Evaluation
     from elmo_tf.training.finetuning import finetune
+    from elmo_tf.training.fit import LanguageModel, windows
     from elmo_tf.training.loop import train
     from elmo_tf.workdir.folder import Workdir
 
@@ -47,6 +48,7 @@ __all__ = [
     "Evaluation",
     "InputError",
     "LSTMConfig",
+    "LanguageModel",
     "ModelConfig",
     "ScalarMix",
     "Score",
@@ -61,6 +63,7 @@ __all__ = [
     "override",
     "preset",
     "train",
+    "windows",
 ]
 
 # The module of each public name, and what importing it takes: NumPy; Keras, with TensorFlow as its backend; or Keras
@@ -76,6 +79,7 @@ _NAMES = {
     "Evaluation": ("elmo_tf.training.evaluation", _KERAS),
     "InputError": ("elmo_tf.errors", _NUMPY),
     "LSTMConfig": ("elmo_tf.config", _NUMPY),
+    "LanguageModel": ("elmo_tf.training.fit", _KERAS),
     "ModelConfig": ("elmo_tf.config", _NUMPY),
     "ScalarMix": ("elmo_tf.model.scalar_mix", _LAYER),
     "Score": ("elmo_tf.scoring", _NUMPY),
@@ -90,6 +94,7 @@ _NAMES = {
     "override": ("elmo_tf.config", _NUMPY),
     "preset": ("elmo_tf.config", _NUMPY),
     "train": ("elmo_tf.training.loop", _KERAS),
+    "windows": ("elmo_tf.training.fit", _KERAS),
 }
 
 

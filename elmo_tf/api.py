@@ -11,6 +11,7 @@ from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import writing
 from elmo_tf.training import devices, evaluation
 from elmo_tf.training.evaluation import Evaluation
+from elmo_tf.training.fit import LanguageModel
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import open_workdir
 
@@ -55,7 +56,7 @@ def evaluate(
 
 
 def export(
-    workdir: str | os.PathLike,
+    workdir: str | os.PathLike | LanguageModel,
     output: str | os.PathLike,
     checkpoint: str | int = "latest",
     mix: str | int | Sequence[float] = "average",
@@ -66,9 +67,9 @@ def export(
     """Writes a trained model as the SavedModel `output/<version>/`, once a fresh process has verified it.
 
     Args:
-        workdir: what `train` returned, or its path.
+        workdir: what `train` returned, or its path; or a model trained by Keras's `fit`.
         output: the model's folder; the new version is the highest in it plus 1.
-        checkpoint: `"latest"`, `"best"` (by held-out perplexity during training) or a step.
+        checkpoint: of a workdir: `"latest"`, `"best"` (by held-out perplexity during training) or a step.
         mix: weights of the layers: `"average"`, `"top"`, the number of a layer, 0 being the token layer, or scalar
             parameters, one per layer, softmax-normalized.
         gamma: scale of the ELMo vector.
@@ -95,11 +96,15 @@ def export(
     >>> outputs["elmo"].shape[:2]
     TensorShape([1, 4])
     """
-    opened = open_workdir(workdir)
-    if softmax and opened.vocabulary is None:
-        raise InputError(str(opened.path), "this model has no softmax")
-    bilm, progress = checkpoints.restore(opened, str(checkpoint))
-    _log.info("exporting the model of step %s", f"{progress.step:,}")
+    if isinstance(workdir, LanguageModel):
+        opened, bilm, step = workdir.trained()
+    else:
+        opened = open_workdir(workdir)
+        if softmax and opened.vocabulary is None:
+            raise InputError(str(opened.path), "this model has no softmax")
+        bilm, progress = checkpoints.restore(opened, str(checkpoint))
+        step = progress.step
+    _log.info("exporting the model of step %s", f"{step:,}")
     words = opened.vocabulary
     return writing.export(
         bilm,
@@ -108,7 +113,7 @@ def export(
         mix=mix,
         gamma=gamma,
         provenance={
-            "step": progress.step,
+            "step": step,
             "vocabulary": words and {"size": len(words), "sha256": words.sha256()},
         },
         tokenizer=opened.tokenizer if tokenizer is None else tokenizer,

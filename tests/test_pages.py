@@ -22,7 +22,7 @@ from elmo_tf.published import models
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import verification
 from tests import checks
-from tests.helpers import MICRO_CONFIG, ROOT, slow
+from tests.helpers import MICRO_CONFIG, ROOT, slow, write_records
 from tests.published import published_files
 from tests.tasks.small import write_untrained
 
@@ -203,6 +203,21 @@ def test_the_programs_about_the_layer_run_in_an_empty_folder(tmp_path, monkeypat
     dataset = tf.data.Dataset.from_tensors((built.words, built.tags))
     mapped = run(ahead, dataset=dataset, keras=keras, ELMo=elmo_tf.ELMo)
     assert next(iter(mapped.dataset))[0].shape[-1] == mapped.inputs.shape[-1] == 50
+
+
+@pytest.mark.slow
+def test_the_program_about_fit_trains_and_exports_a_model(folder, monkeypatch, capsys):
+    """In place of `tiny`, a network of a few thousand parameters is trained; it is exported without verification."""
+    for name in ("train", "heldout"):
+        write_records(folder / "data" / name, [f"the bank lends money to {who}" for who in ("anna", "boris")] * 300)
+    tiny = config.override(MICRO_CONFIG, ["train.unroll_steps=20"])
+    monkeypatch.setattr(elmo_tf, "preset", {"tiny": tiny}.get)
+    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda *_: [])
+    (program,) = blocks("docs/keras-fit.md", "python")
+    run(program)
+    assert 1 < float(capsys.readouterr().out.splitlines()[-1]) < 12
+    assert keras.models.load_model("m.keras").bilm.config == MICRO_CONFIG.model
+    assert elmo_tf.load("savedmodels/mine").encode(["the bank"])[0].vectors.shape == (2, 16)
 
 
 @pytest.mark.slow

@@ -47,13 +47,10 @@ class Optimizer(tf.Module):
         Returns:
             the global norm of the summed gradients before clipping, float32 scalar.
         """
-        replica = tf.distribute.get_replica_context()
-        summed = replica.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
-        summed = [_without_duplicates(gradient) for gradient in summed]
-        summed, norm = tf.clip_by_global_norm(summed, self.config.clip_norm)
+        summed, norm = summed_and_clipped(gradients, self.config.clip_norm)
         dense = [(number, g) for number, g in enumerate(summed) if not isinstance(g, tf.IndexedSlices)]
         sparse = [(n, g.values, g.indices) for n, g in enumerate(summed) if isinstance(g, tf.IndexedSlices)]
-        replica.merge_call(self._update, args=(dense, sparse))
+        tf.distribute.get_replica_context().merge_call(self._update, args=(dense, sparse))
         return norm
 
     def _update(self, strategy: tf.distribute.Strategy, dense: list[tuple], sparse: list[tuple]) -> None:
@@ -248,6 +245,16 @@ def _nesterov(momentum, mean, gradient):
 def _moved(axis, matrix, kept, moves):
     """Returns the share `kept` of `matrix`, less the moves of its blocks along `axis`."""
     return kept * matrix - tf.concat(moves, axis)
+
+
+def summed_and_clipped(gradients: list[tf.Tensor | tf.IndexedSlices], clip_norm: float) -> tuple[list, tf.Tensor]:
+    """Sums a replica's gradients over all replicas, and clips them by their global norm; for use in `strategy.run`.
+
+    Returns:
+        the gradients, each row of a sparse one only once; and their norm before clipping, float32 scalar.
+    """
+    summed = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+    return tf.clip_by_global_norm([_without_duplicates(gradient) for gradient in summed], clip_norm)
 
 
 def _rows(variable: tf.Variable, indices: tf.Tensor) -> tf.Tensor:

@@ -1,7 +1,7 @@
 """One training step over all replicas: learning rate, losses, gradients, one clip, one update."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -116,19 +116,47 @@ class Trainer:
 
     def _replica_step(self, window: "Window", states: "States", seed: tf.Tensor) -> tuple[StepResult, "States"]:
         """Returns this replica's part of the losses and the norm of all gradients, and its states after the window."""
-        config = self.config
-        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        seed = tf.random.experimental.stateless_fold_in(seed, replica)
-        if config.reset_rate:
-            states = _randomly_reset(states, window, config.reset_rate, seed)
-        with tf.GradientTape() as tape:
-            losses, states = self.bilm.language_model_losses(
-                window, states, config.num_sampled, config.dropout_rate, seed, training=True
-            )
-            forward, backward = (tf.reduce_sum(loss) / (self.batch_size * config.unroll_steps) for loss in losses)
-            objective = 0.5 * (forward + backward) * config.unroll_steps
-        norm = self.optimizer.apply(tape.gradient(objective, self.variables))
-        return StepResult(forward, backward, norm), states
+        forward, backward, gradients, states = replica_gradients(
+            self.bilm, self.variables, window, states, self.config, seed, self.batch_size
+        )
+        return StepResult(forward, backward, self.optimizer.apply(gradients)), states
+
+
+def replica_gradients(
+    bilm: "BiLM",
+    variables: Sequence[tf.Variable],
+    window: "Window",
+    states: "States",
+    config: TrainConfig,
+    seed: tf.Tensor,
+    num_streams: int,
+) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor | tf.IndexedSlices], "States"]:
+    """Returns a replica's part of a step before its update; to be called by each replica, in `strategy.run`.
+
+    Args:
+        bilm: the network.
+        variables: what to train.
+        window: the replica's streams.
+        states: of these streams, before the window.
+        config: the recipe.
+        seed: int32 `(2,)`, the same on all replicas; determines dropout, negatives and resets.
+        num_streams: of all replicas.
+
+    Returns:
+        this replica's share of the forward and of the backward loss; its share of the gradient of their mean times
+        `unroll_steps`, for each variable; and the states after the window.
+    """
+    replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+    seed = tf.random.experimental.stateless_fold_in(seed, replica)
+    if config.reset_rate:
+        states = _randomly_reset(states, window, config.reset_rate, seed)
+    with tf.GradientTape() as tape:
+        losses, states = bilm.language_model_losses(
+            window, states, config.num_sampled, config.dropout_rate, seed, training=True
+        )
+        forward, backward = (tf.reduce_sum(loss) / (num_streams * config.unroll_steps) for loss in losses)
+        objective = 0.5 * (forward + backward) * config.unroll_steps
+    return forward, backward, tape.gradient(objective, variables), states
 
 
 def _randomly_reset(states: "States", window: "Window", rate: float, seed: tf.Tensor) -> "States":

@@ -77,9 +77,9 @@ class Workdir:
         for records in filter(None, texts):
             if self.vocabulary.sha256() != records.vocabulary.sha256():
                 # A new workdir will get the vocabulary of the first text.
-                folders = (self.path, *(text.path for text in texts if text))
+                folders = (self.path, *(text.path for text in texts if text and text is not records))
                 files = [folder / VOCABULARY_FILE for folder in folders]
-                vocabulary = next(file for file in files if file.exists())
+                vocabulary = next((file for file in files if file.exists()), files[0])
                 problem = (
                     f"these records have another vocabulary, of {len(records.vocabulary):,} words; the model has "
                     f"{len(self.vocabulary):,}: use elmo-tf preprocess --vocab {shlex.quote(str(vocabulary))}"

@@ -59,12 +59,14 @@ def test_text_has_distinct_words_that_repeat_as_in_real_text(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "more", [[], pytest.param(["--input", "--precision", "bfloat16"], marks=checks.bfloat16_products)]
+    "more", [[], ["--fit"], pytest.param(["--input", "--precision", "bfloat16"], marks=checks.bfloat16_products)]
 )
 def test_it_prints_figures_of_real_steps(more, capsys):
     train_step.main([*SMALL, *more])
     figures = json.loads(capsys.readouterr().out.splitlines()[-1])
     wanted = {"real_step_seconds", "cached_step_seconds", "real_to_cached"}
+    if more == ["--fit"]:
+        wanted = {"fit_tokens_per_second", "trainer_tokens_per_second", "fit_to_trainer_speed"}
     if not more:
         wanted = {"tokens_per_second", "step_seconds", "gemm_gflops", "model_gflops", "share_of_gemm"}
     assert wanted | {"peak_rss_mb"} <= figures.keys()
