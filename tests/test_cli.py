@@ -142,6 +142,28 @@ WRONG = [
 ]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "neighbors --input a --word w --sentence w",
+        "score --input a",
+        "surprisal --input a --output b",
+        "fill text",
+        "look --input a --word w --output b",
+        "projector --input a --word w --logdir b",
+        "probe pos --train a --test b --output c",
+        "probe wsd --train a --output b",
+        "probe blimp --data a --output b",
+    ],
+)
+def test_commands_use_the_bundled_model_unless_another_is_named(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").write_text("w\n")
+    parse = cli._parser().parse_args
+    assert parse(command.split()).model == "english"
+    assert parse([*command.split(), "--model", "mine"]).model == "mine"
+
+
 @pytest.mark.parametrize(("command", "message"), WRONG, ids=[command for command, _ in WRONG])
 def test_wrong_input_is_one_line_that_names_it_and_nothing_is_left_behind(
     project, command, message, capsys, monkeypatch

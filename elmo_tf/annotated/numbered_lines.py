@@ -17,7 +17,6 @@ _MAX_QUOTED = 60  # characters of a wrong line in a message
 _MAX_REPORTED = 3  # odd lines in a warning
 _MARK = "\ufeff"  # the byte order mark with which some editors begin a file; joined files have it inside
 _UNREADABLE = (*compressed.DAMAGED, zipfile.BadZipFile, RuntimeError)
-_COMPRESSED = (".xz", ".gz", ".bz2")
 _Items = TypeVar("_Items", list, dict)
 _RUN = re.compile(r"[^ \t\n\v\f\r]+")  # ASCII white space only, like `bytes.split`; a no-break space does not split
 # What stands for each word of a treebank that may not be published with its words.
@@ -116,11 +115,13 @@ def lines_with_breaks(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
     try:
         with _opened(path) as file:
             if file.seekable():
-                content.check_text(str(path), file.read(content.HEADER_BYTES))
+                content.check_text(str(path), content.read_header(file))
                 file.seek(0)
             yield from enumerate(file, 1)
-    except _UNREADABLE as error:
-        raise unreadable(path, error) from None
+    except Exception as error:
+        if isinstance(error, _UNREADABLE) or type(error).__module__ == "backports.zstd":
+            raise unreadable(path, error) from None
+        raise
 
 
 def nonblank_lines(path: str | os.PathLike) -> Iterator[Line]:
@@ -162,12 +163,10 @@ def normalize_form(form: str) -> str:
 def _opened(path: str | os.PathLike) -> Iterator[IO[bytes]]:
     """Yields the text of a file, decompressed."""
     name, suffix = str(path), pathlib.Path(path).suffix
-    if re.search(r"\.(tar(\.\w+)?|tgz|tbz2|txz)$", name):
+    if re.search(r"\.(tar(\.\w+)?|tgz|tbz2|txz|tzst)$", name):
         raise InputError(name, f"an archive of files: unpack it (tar -xf {name}) and give the file that you want")
-    if suffix == ".zst":
-        raise InputError(name, f"a file that is plain or ends in {', '.join((*_COMPRESSED, '.zip'))}", suffix)
     with _open_zip(path) if suffix == ".zip" else open(path, "rb") as file:
-        yield compressed.OPEN[suffix](file) if suffix in _COMPRESSED else file
+        yield compressed.OPEN[suffix](file) if suffix in compressed.OPEN else file
 
 
 def _open_zip(path: str | os.PathLike) -> IO[bytes]:

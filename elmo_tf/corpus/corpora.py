@@ -1,14 +1,17 @@
 """The files of a corpus, and how tasks and shards divide their text."""
 
+import collections
 import contextlib
 import fnmatch
+import functools
 import glob
+import hashlib
 import os
 import pathlib
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from elmo_tf.errors import InputError, reason
 from elmo_tf.files import stores
@@ -17,6 +20,7 @@ from elmo_tf.files import stores
 COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4, ".zst": 3}
 _TAR = re.compile(r"\.(tar(\.(gz|bz2|xz|zst))?|tgz|tbz2|txz|tzst)$")
 _FILE_READERS = 8  # tasks that share a compressed file, each of which has to decompress all of it
+_COMPARED_BYTES = 1 << 17  # of files of the same size, at a time
 _OPEN_SHARDS = 64  # that a task writes at the same time, at most; more shards of a file need more readers
 
 
@@ -171,6 +175,32 @@ def _cut(corpus: list[TextFile], count: int, max_slices: int = 1) -> list[tuple[
         while number < count - 1 and edges[number] <= begin:
             number += 1
     return [tuple(slices) for slices in pieces]
+
+
+def originals(corpus: Sequence[TextFile]) -> dict[str, str]:
+    """Returns, for each file with the bytes of an earlier one, the first such file: both by path.
+
+    Only what has the same size is opened, and only what also has the same beginning is read whole.
+    """
+    keys: dict[str, tuple[Any, ...]] = {file.path: (file.size,) for file in corpus if file.size}
+    for is_whole in (False, True):
+        counts = collections.Counter(keys.values())
+        alike = [path for path, key in keys.items() if counts[key] > 1]
+        checksums = stores.map_concurrently(functools.partial(_checksum, is_whole=is_whole), alike)
+        keys = {path: (*keys[path], checksum) for path, checksum in zip(alike, checksums, strict=True)}
+    first: dict[tuple[Any, ...], str] = {}
+    return {path: first[key] for path, key in keys.items() if first.setdefault(key, path) != path}
+
+
+def _checksum(path: str, is_whole: bool) -> bytes:
+    """Returns a checksum of a file as it is stored, or of its beginning."""
+    checksum = hashlib.blake2b()
+    with stores.read_errors(path), stores.open_file(path) as file:
+        while data := file.read(_COMPARED_BYTES):
+            checksum.update(data)
+            if not is_whole:
+                break
+    return checksum.digest()
 
 
 def check_unchanged(corpus: Sequence[TextFile]) -> None:

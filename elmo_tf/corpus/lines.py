@@ -4,6 +4,7 @@ import codecs
 import collections
 import operator
 import re
+import unicodedata
 from typing import NamedTuple
 
 from elmo_tf.corpus import reading
@@ -19,6 +20,7 @@ RULES = {
     "byte_order_marks": "dropped at the beginning of a line",
     "carriage_return_lines": "kept; a carriage return is white space",
     "nul_lines": "kept; NUL is a character like any other",
+    "non_nfc_lines": "kept; unicodedata.normalize('NFC', text) in Python gives each letter one form",
     "unterminated_lines": "kept",
     "long_lines": f"cut into pieces of {MAX_LINE_BYTES:,} bytes at most, at white space if there is any",
     "long_tokens": f"cut to {MAX_TOKEN_BYTES:,} bytes",
@@ -79,6 +81,8 @@ class Cleaner(NamedTuple):
         if codecs.BOM_UTF8 in data:  # files that were joined have them inside
             counts["byte_order_marks"] = sum(line.startswith(codecs.BOM_UTF8) for line in lines)
         counts["invalid_utf8_lines"] = 0 if _is_utf8(data) else sum(not _is_utf8(line) for line in lines)
+        if not data.isascii():
+            counts["non_nfc_lines"] = sum(not _is_nfc(line) and _is_utf8(line) for line in lines)
         by_line = not self.paragraphs and not block.is_fasta
         counts["blank_lines"] = sum(map(operator.not_, map(bytes.strip, lines))) if by_line else 0
         if self.is_whitespace_tokenized and max(map(len, lines)) > MAX_TOKEN_BYTES:
@@ -127,3 +131,7 @@ def _is_utf8(text: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _is_nfc(text: bytes) -> bool:
+    return text.isascii() or unicodedata.is_normalized("NFC", text.decode(errors="replace"))

@@ -47,7 +47,7 @@ def inspect(corpus: Iterable[corpora.TextFile], tokenizer: str) -> list[corpora.
 
     def inspected(file: corpora.TextFile) -> corpora.TextFile:
         with _named(file.path), _open(file) as text:
-            header = text.read(content.HEADER_BYTES)
+            header = content.read_header(text)
         content.check_prose(file.path, header)
         is_fasta = _FASTA_BEGIN.match(header.removeprefix(codecs.BOM_UTF8)) is not None
         stem, ending = os.path.splitext(file.path)

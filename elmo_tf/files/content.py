@@ -2,10 +2,12 @@
 
 import codecs
 import re
+from typing import IO
 
 from elmo_tf.errors import InputError
 
 HEADER_BYTES = 1 << 12  # of a file's text that `check_text` needs
+_LINE_BYTES = 1 << 17  # more to read of a long first line, to see how it ends
 # First bytes of files that would otherwise pass for text with a few irregular lines.
 _NOT_TEXT = {
     b"\x1f\x8b": "a gzip file whose name does not end in .gz",
@@ -20,8 +22,14 @@ _WHITE_SPACE = b"\t\n\r "
 _JSON_BEGIN = re.compile(rb'\s*(\[\s*)?\{\s*"(?:[^"\\\n]|\\.)*"\s*:')  # an object, or a list of them
 
 
+def read_header(text: IO[bytes]) -> bytes:
+    """Returns the beginning of a file's text, with a line feed if there is one within reach."""
+    header = text.read(HEADER_BYTES)
+    return header if b"\n" in header else header + text.readline(_LINE_BYTES)
+
+
 def check_text(path: str, header: bytes) -> None:
-    """Raises `InputError` unless the first `HEADER_BYTES` of a file are text whose lines end in line feeds."""
+    """Raises `InputError` unless a file that begins with `header` is text whose lines end in line feeds."""
     for magic, kind in _NOT_TEXT.items():
         if header.startswith(magic):
             raise InputError(path, "UTF-8 text", kind)

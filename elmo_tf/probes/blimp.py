@@ -37,7 +37,7 @@ class MinimalPair(msgspec.Struct, frozen=True):
 
 
 def read_minimal_pairs(path: str | os.PathLike) -> list[MinimalPair]:
-    """Returns the pairs of a file, plain or compressed (.gz, .bz2, .xz); other keys than those of a pair are ignored.
+    """Returns the pairs of a file, plain or compressed (.gz, .bz2, .xz, .zst); keys that are not a pair's are ignored.
 
     Reference:
         Warstadt et al. 2020, "BLiMP: The Benchmark of Linguistic Minimal Pairs for English".

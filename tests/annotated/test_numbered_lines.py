@@ -7,13 +7,14 @@ import os
 import zipfile
 
 import pytest
+from backports import zstd
 
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.errors import InputError
 from tests.annotated.text_file import write
 
 
-@pytest.mark.parametrize("name", ["plain", "packed.xz", "packed.gz"])
+@pytest.mark.parametrize("name", ["plain", "packed.xz", "packed.gz", "packed.zst"])
 def test_lines_are_numbered_and_empty_ones_separate_blocks(tmp_path, name):
     path = write(tmp_path, "\ufeff\na\r\nb\u2028c\n \n\nd", name)
     blocks = [[line[1:] for line in block] for block in numbered_lines.blocks(path)]
@@ -27,10 +28,13 @@ def test_files_that_cannot_be_read_are_refused_with_what_to_do(tmp_path):
         "latin1": "a O\nna\u00efve O\n".encode("latin-1"),
         "cut.xz": lzma.compress(b"a O\n" * 99)[:40],
         "damaged.gz": packed,
+        "damaged.zst": zstd.compress(b"a O\n" * 99)[:-3],
+        "not.zst": b"a O\n",
         "damaged.bz2": bz2.compress(b"a O\n") + b"BZh91AY&SZ" + bz2.compress(b"b O\n")[10:],
         "utf16": "a O\n".encode("utf-16"),
         "unmarked": "a O\nb O\n".encode("utf-16le"),
         "cr": b"Ana B-PER\rsat O\r\rBo B-PER\rate O\r",
+        "late cr": b"# " + b"word " * 5000 + b"\rsat O\r\rBo B-PER\rate O\r",
         "folder.tar.gz": gzip.compress(b"a"),
         "other.zip": b"no archive",
     }
@@ -44,10 +48,13 @@ def test_files_that_cannot_be_read_are_refused_with_what_to_do(tmp_path):
         "latin1": ", line 2: not UTF-8 ",
         "cut.xz": ": cannot be read ",
         "damaged.gz": ": cannot be read ",
+        "damaged.zst": ": cannot be read ",
+        "not.zst": ": cannot be read ",
         "damaged.bz2": ": cannot be read ",
         "utf16": ": UTF-16, not UTF-8; convert it by: iconv -f utf-16 ",
         "unmarked": ": UTF-16, not UTF-8; convert it by: iconv -f utf-16le ",
         "cr": ": its lines end in CR alone; ",
+        "late cr": ": its lines end in CR alone; ",
         "folder.tar.gz": r": an archive of files: unpack it \(tar -xf .*\) and give the file that you want$",
         "other.zip": r": cannot be read \(File is not a zip file\)$",
         "several.zip": r": a zip archive of 2 files: unpack it and give one \(a.txt, b.txt\)$",

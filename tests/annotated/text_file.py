@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+from backports import zstd
 
 from elmo_tf.errors import InputError
 
@@ -14,7 +15,7 @@ from elmo_tf.errors import InputError
 def write(folder: pathlib.Path, text: str, name: str = "file") -> pathlib.Path:
     """Writes a text file, compressed as its name says; returns its path."""
     path = folder / name
-    opener = {"xz": lzma.open, "gz": gzip.open}.get(name.rpartition(".")[2], open)
+    opener = {"xz": lzma.open, "gz": gzip.open, "zst": zstd.open}.get(name.rpartition(".")[2], open)
     with opener(path, "wb") as file:
         file.write(text.encode())
     return path

@@ -1,3 +1,3 @@
-"""A corpus on disk, and the preprocessing of it."""
+"""A corpus on disk, and the preprocessing of it, an empty store."""
 
-from tests.beam.conftest import corpus, process  # noqa: F401 - fixtures
+from tests.beam.conftest import corpus, process, store  # noqa: F401 - fixtures

@@ -9,6 +9,7 @@ import pytest
 from elmo_tf.corpus import corpora
 from elmo_tf.corpus.corpora import Slice, TextFile
 from elmo_tf.errors import InputError
+from elmo_tf.files import stores
 
 
 def named(tmp_path, *names: str) -> None:
@@ -147,6 +148,27 @@ def test_a_tar_archive_and_a_pattern_without_a_file_are_refused(tmp_path):
 )
 def test_files_are_named_by_what_their_paths_do_not_share(paths, names):
     assert corpora.short_names(paths) == names
+
+
+def test_only_files_of_the_same_bytes_are_copies(tmp_path, store, monkeypatch):
+    monkeypatch.setattr(corpora, "_COMPARED_BYTES", 4)
+    texts = {"a": b"same 1", "b": b"same 2", "c": b"same 1", "d": b"other!", "e": b"same 11", "f": b"", "g": b""}
+    for name, text in texts.items():
+        (tmp_path / name).write_bytes(text)
+    store["memory://corpus/h"] = b"same 2"
+    a, b, c = (str(tmp_path / name) for name in "abc")
+    files = corpora.match([str(tmp_path), "memory://corpus"])
+    assert corpora.originals(files) == {c: a, "memory://corpus/h": b}
+    (tmp_path / "c").unlink()
+    with pytest.raises(stores.ReadError, match=r"/c: No such file"):
+        corpora.originals(files)
+
+
+def test_of_files_of_different_sizes_or_beginnings_none_is_read_whole(tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr(corpora, "_checksum", lambda path, is_whole: read.append((path, is_whole)) or path.encode())
+    assert corpora.originals([TextFile("a", 1), TextFile("b", 2), TextFile("c", 2)]) == {}
+    assert sorted(read) == [("b", False), ("c", False)]
 
 
 def named_by_number(sizes: list[int], ending: str = "") -> list[TextFile]:

@@ -15,6 +15,11 @@ CASES = {
     "byte_order_marks": ("\ufeffone\n\ufefftwo\n".encode(), [b"one", b"two"], 2),
     "carriage_return_lines": (b"a\nb\r\nc\rd\r\r\n", [b"a", b"b\r", b"c\rd\r\r"], 2),
     "nul_lines": (b"a\nb \0\0 c\n", [b"a", b"b \0\0 c"], 1),
+    "non_nfc_lines": (
+        "caf\u00e9\ncafe\u0301\n\u0301\n".encode(),
+        ["caf\u00e9".encode(), "cafe\u0301".encode(), "\u0301".encode()],
+        1,
+    ),
     "unterminated_lines": (b"a\nb", [b"a", b"b"], 1),
     "long_lines": (
         b"a\n" + b"word  " * 11_000 + b"\n",
@@ -37,6 +42,13 @@ def test_irregular_text_is_corrected_and_counted(rule):
     cleaned = clean(text)
     assert cleaned.lines == usable
     assert cleaned.irregular == {rule: count}
+
+
+def test_a_line_that_is_dropped_is_not_counted_as_kept():
+    assert clean("e\u0301\n".encode() + "e\u0301 ".encode() + b"\xff\n").irregular == {
+        "non_nfc_lines": 1,
+        "invalid_utf8_lines": 1,
+    }
 
 
 def test_regular_text_is_unchanged():

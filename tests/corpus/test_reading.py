@@ -146,6 +146,7 @@ def test_a_broken_file_is_named_and_a_wrong_header_before_anything_is_read(corpu
         "a b\n".encode("utf-16"),
         "The dog barked.\nHe was sad.\n".encode("utf-16le"),
         b"The dog barked.\rHe was sad.\rIt rained.",
+        b"word " * 5000 + b"\rHe was sad.\rIt rained.",
         b'{"url": "http://example.org/0", "text": "The dog barked 0 times ."}\n',
     ],
 )

@@ -1,7 +1,9 @@
 """What is no UTF-8 text with line feeds is recognized by its first bytes, and text is not taken for it."""
 
 import bz2
+import contextlib
 import gzip
+import io
 import lzma
 
 import pytest
@@ -61,6 +63,13 @@ def test_what_is_not_text_is_refused_with_what_to_do(kind):
         with pytest.raises(InputError) as caught:
             check("a.txt", header)
         assert str(caught.value) == f"a.txt: {problem}"
+
+
+@pytest.mark.parametrize(("line_break", "is_text"), [(b"\r", False), (b"\r\n", True), (b"\n", True)])
+def test_how_lines_end_is_seen_behind_a_long_first_line(line_break, is_text):
+    text = io.BytesIO(line_break.join([b"word " * 5000, b"a\rb", b""]))
+    with contextlib.nullcontext() if is_text else pytest.raises(InputError, match="its lines end in CR alone"):
+        content.check_text("a.txt", content.read_header(text))
 
 
 @pytest.mark.parametrize("header", [b'{"text": "A cat ."}\n', b'\xef\xbb\xbf\n[\n {\n  "a \\" b" : 1', b'{"id":1,"te'])

@@ -43,7 +43,7 @@ def describe(
         "line": text.line,
         **({"pool": config.pool} if config.pool else {}),
         **({"identifiers": True} if text.has_ids else {}),
-        "irregular": report.irregular([numbered.irregular], numbering.rules(text)),
+        "irregular": numbered.irregular,
         "inputs": numbering.inputs(numbered),
         "versions": report.versions(),
         "shards": shards,

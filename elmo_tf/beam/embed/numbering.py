@@ -25,7 +25,7 @@ class LineNumbers(NamedTuple):
     lines: np.ndarray  # int64 (tasks,)
     tokens: np.ndarray  # int64 (tasks,)
     sources: dict[str, int]  # lines of each file, in the order of the text
-    irregular: dict[str, int]
+    irregular: dict[str, dict[str, Any]]  # as in `info.json`
 
 
 class Counts(NamedTuple):
@@ -33,7 +33,7 @@ class Counts(NamedTuple):
 
     lines: dict[str, int]  # of each file
     tokens: int
-    irregular: dict[str, int]
+    irregular: report.Irregular
     checksums: bytes  # of the identifiers, eight bytes each, if they have to be different
 
 
@@ -49,7 +49,8 @@ class CountLines(failures.TaskFn):
 
     def process_task(self, task: corpora.Task) -> Iterator[tuple[int, Counts]]:
         progress = TaskProgress(self.folder, "reading")
-        irregular, lines = collections.Counter[str](), collections.Counter[str]()
+        irregular: report.Irregular = collections.defaultdict(collections.Counter)
+        lines = collections.Counter[str]()
         num_tokens, checksums = 0, list[bytes]()
         for batch in self._reader.read(task):
             lengths = [len(words) - self.settings.has_ids for words in batch.sentences]
@@ -57,8 +58,8 @@ class CountLines(failures.TaskFn):
                 checksums += (_checksum(words[0], batch.source) for words in batch.sentences)
             num_tokens += sum(lengths)
             lines[batch.source] += len(lengths)
-            irregular.update(batch.irregular)
-            irregular["long_sentences"] += sum(length > PIECE_TOKENS for length in lengths)
+            num_long = sum(length > PIECE_TOKENS for length in lengths)
+            irregular[batch.source].update(batch.irregular, long_sentences=num_long)
             progress.add(batch.size, len(lengths), sum(lengths))
         progress.write()
         yield task.number, Counts(dict(lines), num_tokens, dict(irregular), b"".join(checksums))
@@ -73,17 +74,17 @@ class NumberLines(failures.TaskFn):
     def process_task(self, counted: list[tuple[int, Counts]]) -> Iterator[LineNumbers]:
         by_task = dict(counted)  # a bundle that is repeated may bring a result twice
         in_order = [by_task[number] for number in sorted(by_task)]
-        sources, irregular = collections.Counter[str](), collections.Counter[str]()
+        sources = collections.Counter[str]()
         for counts in in_order:
             sources.update(counts.lines)
-            irregular.update(counts.irregular)
+        irregular = report.irregular((counts.irregular for counts in in_order), rules(self.settings), list(sources))
         lines = np.array([sum(counts.lines.values()) for counts in in_order], np.int64)
         tokens = np.array([counts.tokens for counts in in_order], np.int64)
         _check_different(np.frombuffer(b"".join(counts.checksums for counts in in_order), np.uint64))
         if not tokens.sum():
-            applied = report.describe_irregular(report.irregular([irregular], rules(self.settings)), in_lines=False)
+            applied = report.describe_irregular(irregular, in_lines=False)
             raise InputError("input", f"contains no words; {applied}")
-        yield LineNumbers(np.cumsum(lines) - lines, lines, tokens, dict(sources), dict(irregular))
+        yield LineNumbers(np.cumsum(lines) - lines, lines, tokens, dict(sources), irregular)
 
 
 def rules(settings: sentences.Settings) -> dict[str, str]:

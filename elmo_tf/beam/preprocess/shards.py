@@ -36,7 +36,7 @@ class TaskResult(NamedTuple):
     """Result of a task that writes shards."""
 
     shards: list[Statistics]
-    irregular: dict[str, int]  # how often each rule for irregular text applied
+    irregular: report.Irregular
 
 
 class Output(NamedTuple):
@@ -100,14 +100,15 @@ class WriteTask(failures.TaskFn):
     def process_task(self, task: corpora.Task, words: counts.Counted) -> Iterator[tuple[int, TaskResult]]:
         counts.check(words, self.output.min_count)
         encode, progress = encoder_of(words.content).encode, TaskProgress(self.folder, "writing")
-        irregular, numbers = collections.Counter[str](), itertools.cycle(task.shards)
+        irregular: report.Irregular = collections.defaultdict(collections.Counter)
+        numbers = itertools.cycle(task.shards)
         with open_shards(self.output, task.shards) as shards:
             for batch, number in zip(self._reader.read(task), numbers, strict=False):
                 parts = self.output.settings.split(batch.sentences)
                 encoded = {split: encode(parts[split]) for split in self.output.folders}
                 for split, records in encoded.items():
                     shards[split, number].write(records)
-                irregular.update(batch.irregular)
+                irregular[batch.source].update(batch.irregular)
                 amounts = (sum(part.counts[name] for part in encoded.values()) for name in ("sentences", "tokens"))
                 progress.add(batch.size, *amounts)
             progress.write()
@@ -126,7 +127,7 @@ def open_shards(output: Output, numbers: Iterable[int]) -> Iterator[dict[tuple[s
         yield shards
 
 
-def written(shards: Iterable[Shard], irregular: Mapping[str, int]) -> TaskResult:
+def written(shards: Iterable[Shard], irregular: report.Irregular) -> TaskResult:
     """Returns the result of a task: the statistics of those shards that have records."""
     return TaskResult(list(filter(None, (shard.statistics() for shard in shards))), dict(irregular))
 

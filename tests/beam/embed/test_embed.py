@@ -148,7 +148,8 @@ def test_an_hdf5_file_is_like_that_of_other_tools_and_says_what_it_is(embedded, 
     about = described(path)
     assert (about["layers"], about["token_shape"], about["lines"], about["tokens"]) == ("all", [3, 16], 8, 22)
     assert about["model_sha256"] == sources.find(savedmodel.path).sha256()
-    assert about["irregular"]["blank_lines"] == {"count": 2, "rule": "kept as a sentence without tokens"}
+    rule = {"count": 2, "rule": "kept as a sentence without tokens", "files": {"0.txt": 2}}
+    assert about["irregular"]["blank_lines"] == rule
 
 
 def test_lines_are_numbered_through_all_files_whatever_becomes_of_them(embedded, corpus, tmp_path):
@@ -161,6 +162,7 @@ def test_lines_are_numbered_through_all_files_whatever_becomes_of_them(embedded,
     assert [(source["name"], source["first_line"], source["lines"]) for source in about["inputs"]] == ranges
     counts = {"carriage_return_lines": 1, "invalid_utf8_lines": 1, "unterminated_lines": 1, "blank_lines": 2}
     assert irregular(about) == counts
+    assert about["irregular"]["blank_lines"]["files"] == {"b.gz": 1, "c.txt": 1}
 
 
 @pytest.mark.slow

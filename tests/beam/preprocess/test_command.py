@@ -89,6 +89,42 @@ def test_info_counts_what_was_written(corpus, process):
     assert str(folder.parent) not in json.dumps(info)  # no path, so that it is the same wherever it was made
 
 
+@pytest.mark.parametrize("options", [["--shards=1"], ["--shards=7"], ["--shards=3", *PROCESSES]])
+def test_the_first_files_with_irregular_text_and_copies_are_named(corpus, process, caplog, monkeypatch, options):
+    monkeypatch.setattr("elmo_tf.corpus.reading.BLOCK_BYTES", 16)
+    caplog.set_level("INFO", "elmo_tf")
+    texts = {"d.txt": b"\xff\na b\n", "b/e.txt": b"a b\n" + b"\xff\n" * 20, "c\x1b.txt": b"\xff\n\xff\nb\n"}
+    texts |= {
+        "a.txt": b"a b\n",
+        "c.txt": b"e\xcc\x81\n\xff\n",
+        "z.txt": texts["d.txt"],
+        "d.gz": gzip.compress(b"\xff\n"),
+    }
+    folder = process([str(pathlib.Path(corpus(**texts)[0]).parent)], *options)
+    info = info_of(folder)
+    files = {"b/e.txt": 20, "c\x1b.txt": 2, "c.txt": 1}
+    rule = "dropped; to keep them, convert the file, for example with iconv"
+    assert info["irregular"]["invalid_utf8_lines"] == {"count": 26, "rule": rule, "files": files}
+    assert list(info["irregular"]["invalid_utf8_lines"]["files"]) == list(files)
+    assert info["irregular"]["non_nfc_lines"]["files"] == {"c.txt": 1}
+    assert {file["name"]: file["same_as"] for file in info["inputs"] if "same_as" in file} == {"z.txt": "d.txt"}
+    assert f"\n  invalid utf8 lines: 26, {rule}\n    b/e.txt: 20, c\\x1b.txt: 2, c.txt: 1, ...\n" in caplog.text
+    assert "one form\n    c.txt: 1\ncopies of other files: 1, kept\n  z.txt of d.txt\n" in caplog.text
+
+
+@pytest.mark.parametrize("tokenizer", ["whitespace", "penn"])
+def test_a_vocabulary_of_words_with_glued_punctuation_brings_a_hint(corpus, process, caplog, tokenizer):
+    caplog.set_level("INFO", "elmo_tf")
+    hint = "hint: 5 of 10 words are another word plus punctuation; if the text is not tokenized, use --tokenizer penn"
+    raw = corpus(b"it rained, and rained. why? it rained; rained\nwhy it, not?\n")
+    process(raw, f"--tokenizer={tokenizer}", output="raw")
+    assert (hint in caplog.text) == (tokenizer == "whitespace")
+    caplog.clear()
+    process(corpus(b"It rained , and rained . Mr. Why ? ... Mr\n" + many_lines(90)), output="tokenized")
+    assert "vocabulary: " in caplog.text
+    assert "if the text is not tokenized" not in caplog.text
+
+
 def test_names_of_files_and_folders_need_not_be_utf8(process, tmp_path):
     path = os.fsencode(tmp_path) + b"/caf\xe9.txt"
     pathlib.Path(os.fsdecode(path)).write_bytes(b"a b\n")
