@@ -203,9 +203,7 @@ def char_cnn(weights: Weights, ids: np.ndarray, config: CharCNNConfig) -> np.nda
     return np.concatenate(threads.divided(vectors, _groups(order, TOKENS_AT_ONCE)))[np.argsort(order)]
 
 
-def _groups(rows: np.ndarray, at_most: int) -> list[np.ndarray]:
-    """Returns `rows` in groups of at most so many, one for each thread at least."""
-    size = min(at_most, -(-len(rows) // threads.num_threads()))
+def _groups(rows: np.ndarray, size: int) -> list[np.ndarray]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
