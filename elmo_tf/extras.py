@@ -15,7 +15,6 @@ _EXTRAS = {
     "tensorflow_text": ("tensorflow-text", "text"),
     "spacy": ("spacy", "spacy"),
     "sklearn": ("scikit-learn", "tasks"),
-    "threadpoolctl": ("threadpoolctl", "tasks"),
     "seqeval": ("seqeval", "tasks"),
     "scipy": ("scipy", "tasks"),
     "matplotlib": ("matplotlib", "tasks"),

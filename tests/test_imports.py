@@ -152,10 +152,10 @@ print([name for name in sys.modules if name.split(".")[0] == "elmo_tf"])
 """
 
 
-def test_the_first_vectors_take_seventeen_modules_and_nothing_of_other_sources_or_of_probabilities():
+def test_the_first_vectors_take_nineteen_modules_and_nothing_of_other_sources_or_of_probabilities():
     names = ast.literal_eval(run_python("-c", FIRST_VECTORS).stdout)
     # Packages whose `__init__` is a docstring are not counted.
-    assert len([name for name in names if len(MODULES[name].read_text().splitlines()) > 1]) <= 17
+    assert len([name for name in names if len(MODULES[name].read_text().splitlines()) > 1]) <= 19
     assert {room(name) for name in names} == {
         "elmo_tf", "elmo_tf.config", "elmo_tf.embedder", "elmo_tf.engines", "elmo_tf.errors", "elmo_tf.files",
         "elmo_tf.published", "elmo_tf.sources", "elmo_tf.text",

@@ -11,14 +11,13 @@ import tensorflow as tf
 
 from elmo_tf import extras, precision, sources
 from elmo_tf.engines import Words
+from elmo_tf.engines.token_vectors import TokenVectors
 from elmo_tf.model import fast
 from elmo_tf.model.scalar_mix import ScalarMix, build_mix
 from elmo_tf.text import in_graph
 from elmo_tf.text.vocabulary import Softmax
 
 _STRINGS, _LENGTHS = tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)
-# Tokens (batch, max_length) and their numbers (batch,) to the outputs `layers` and `elmo`.
-_Embed = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
 
 
 def limit_threads(num_threads: int) -> None:
@@ -42,12 +41,18 @@ class TensorFlowEngine:
         self._source, self._bilm = source, source.network()
         scalar_parameters, gamma = source.mix()
         mix = build_mix(source.num_layers, scalar_parameters.tolist(), gamma)
-        self._embed = _prepared_once(_graph(self._bilm, mix))
+        token_vectors, layers = map(_prepared_once, _graphs(self._bilm, mix))
+        self._token_vectors, self._layers = TokenVectors(token_vectors, self._bilm.config), layers
         self._lock = threading.Lock()  # several threads may ask for the first score
 
     def vectors(self, sentences: Sequence[Words], mixed: bool) -> list[np.ndarray]:
-        lengths = [len(tokens) for tokens in sentences]
-        outputs = self._embed(_padded(sentences), tf.constant(lengths, tf.int32))
+        extras.check_not_forked()
+        words = {b"<S>": 0, b"</S>": 1}
+        lengths = np.array([len(tokens) for tokens in sentences], np.int32)
+        numbers = np.zeros((len(sentences), lengths.max()), np.int32)
+        for row, tokens in zip(numbers, sentences, strict=True):
+            row[: len(tokens)] = [words.setdefault(token, len(words)) for token in tokens]
+        outputs = self._layers(self._token_vectors(list(words)), numbers, lengths)
         vectors = outputs["elmo" if mixed else "layers"].numpy()
         return [layers[..., :length, :] for layers, length in zip(vectors, lengths, strict=True)]
 
@@ -86,16 +91,22 @@ class TensorFlowEngine:
             return self._scoring_graph
 
 
-def _graph(bilm: fast.BiLM, mix: ScalarMix) -> _Embed:
-    """Returns a graph of the network and the mix of its layers."""
-    max_chars = bilm.config.char_cnn.max_chars_per_token
+def _graphs(bilm: fast.BiLM, mix: ScalarMix) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Returns a graph of the vectors of distinct tokens, and one of the layers of sentences and their mix."""
+    max_chars, dim = bilm.config.char_cnn.max_chars_per_token, bilm.config.lstm.projection_dim
 
-    @tf.function(input_signature=[_STRINGS, _LENGTHS], autograph=False)
-    def embed(tokens, lengths):
-        layers, _ = bilm(in_graph.encode_tokens(tokens, lengths, max_chars))
+    @tf.function(input_signature=[tf.TensorSpec((None, max_chars), tf.int32)], autograph=False)
+    def token_vectors(char_ids):
+        return bilm.token_vectors(char_ids, tf.range(tf.shape(char_ids)[0]))
+
+    @tf.function(
+        input_signature=[tf.TensorSpec((None, dim)), tf.TensorSpec((None, None), tf.int32), _LENGTHS], autograph=False
+    )
+    def layers(vectors, numbers, lengths):
+        layers, _ = bilm.embed_vectors(tf.gather(vectors, numbers), lengths, vectors[:2])
         return {"layers": layers, "elmo": mix(layers)}
 
-    return embed
+    return token_vectors, layers
 
 
 def _prepared_once(graph: Callable[..., Any]) -> Callable[..., Any]:

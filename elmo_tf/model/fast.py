@@ -84,22 +84,37 @@ class BiLM(PlainBiLM):
     def embed(self, char_ids: tf.Tensor, boundaries: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
         if boundaries:
             char_ids = with_boundaries(char_ids)
-        batch_size, max_length = tf.unstack(tf.shape(char_ids)[:2])
-        lengths = num_tokens(char_ids)
+        lengths, max_length = num_tokens(char_ids), tf.shape(char_ids)[1]
+        real = tf.where(tf.sequence_mask(lengths, max_length))
+        ids = tf.concat([boundary_ids(char_ids.shape[-1]), tf.gather_nd(char_ids, real)], 0)
+        encoded = char_cnn.token_vectors(self.char_cnn, ids, None, self.product_dtype)
+        shape = tf.stack([tf.size(lengths), max_length, encoded.shape[-1]])
+        vectors = tf.scatter_nd(real, encoded[2:], tf.cast(shape, real.dtype))
+        return self.embed_vectors(vectors, lengths, None if boundaries else encoded[:2])
+
+    def embed_vectors(
+        self, vectors: tf.Tensor, lengths: tf.Tensor, marks: tf.Tensor | None = None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns what `embed` does, given the vectors of the tokens.
+
+        Args:
+            vectors: float32 `(batch, max_length, projection_dim)`.
+            lengths: int32 `(batch,)`, tokens of each sentence; the rest of its row is padding.
+            marks: the vectors of `<S>` and `</S>`, `(2, projection_dim)`, which each direction reads first; None: they
+                are among the tokens.
+        """
+        batch_size, max_length = tf.unstack(tf.shape(vectors)[:2])
         packing = lstmp_packed.pack(lengths)
         positions = packing.rows * max_length + packing.steps
-        ids = tf.gather(tf.reshape(char_ids, (batch_size * max_length, char_ids.shape[-1])), positions)
-        # All sentences start alike. If the boundaries are not returned, each direction reads its own only once.
+        packed = tf.gather(tf.reshape(vectors, (batch_size * max_length, vectors.shape[-1])), positions)
+        # All sentences start alike: each direction reads its mark only once.
         states = self.zero_states(1)
-        marks = boundary_ids(ids.shape[-1])[: 0 if boundaries else 2]
-        encoded = char_cnn.token_vectors(self.char_cnn, tf.concat([marks, ids], 0), None, self.product_dtype)
-        if not boundaries:
-            _, states = self.run_directions(tf.split(encoded[:2], 2), states, _single_step)
+        if marks is not None:
+            _, states = self.run_directions(tf.split(marks, 2), states, _single_step)
 
         def run_packed(lstm, x, state):
             return lstmp_packed.run(lstm, x, state, packing, self.product_dtype)
 
-        packed = encoded[len(marks) :]
         (forward, backward), _ = self.run_directions([packed, tf.gather(packed, packing.mirrored)], states, run_packed)
         layers = [tf.concat([packed, packed], -1)]
         for h_forward, h_backward in zip(forward, backward, strict=True):

@@ -15,7 +15,7 @@ from elmo_tf import embedder, engines, extras, sources
 from elmo_tf.engines import numpy as numpy_engine
 from elmo_tf.engines import tensorflow as tensorflow_engine
 from elmo_tf.errors import InputError
-from elmo_tf.text import in_graph
+from elmo_tf.model.kernels import lstmp_packed
 from tests import checks
 from tests.helpers import ONE_LAYER, new_untrained, run_python, slow
 
@@ -154,7 +154,7 @@ def test_a_process_forked_after_tensorflow_read_a_source_does_not_wait_for_ever(
 def test_the_first_call_of_a_graph_finishes_before_those_of_other_threads(records, tmp_path, monkeypatch):
     workdir = new_untrained(tmp_path / "workdir", ONE_LAYER, records.vocabulary)
     engine, events = tensorflow_engine.TensorFlowEngine(sources.find(workdir)), []
-    encode_tokens = in_graph.encode_tokens
+    pack = lstmp_packed.pack
 
     def run():
         events.append("begin")
@@ -162,10 +162,10 @@ def test_the_first_call_of_a_graph_finishes_before_those_of_other_threads(record
         events.append("end")
         return np.int32(0)
 
-    def encode_tokens_slowly(*arguments):
-        return encode_tokens(*arguments) + tf.ensure_shape(tf.numpy_function(run, [], tf.int32), ())
+    def pack_slowly(lengths):
+        return pack(lengths + tf.ensure_shape(tf.numpy_function(run, [], tf.int32), ()))
 
-    monkeypatch.setattr(in_graph, "encode_tokens", encode_tokens_slowly)
+    monkeypatch.setattr(lstmp_packed, "pack", pack_slowly)
     sentences = [[b"the", b"cat"]]
     for call in (lambda: engine.vectors(sentences, True), lambda: engine.token_log_probs(sentences, [[0, 3, 4, 1]])):
         events.clear()

@@ -66,12 +66,15 @@ def run(lstm: LSTMP, inputs: tf.Tensor, state: State, packing: Packing, dtype: s
         it: of all where all rows have the same length.
     """
     num_steps, units = tf.size(packing.sizes) - 1, lstm.config.units
-    num_columns = tf.where(tf.shape(inputs)[0] > _MANY_POSITIONS, _COLUMNS, 0)
-    kernel = tf.pad(tf.cast(lstm.kernel, dtype), [[0, 0], [0, num_columns]])
-    bias = tf.pad(lstm.bias + tf.repeat([0.0, 0.0, FORGET_BIAS, 0.0], units), [[0, num_columns]])
+    kernel, bias = tf.cast(lstm.kernel, dtype), lstm.bias + tf.repeat([0.0, 0.0, FORGET_BIAS, 0.0], units)
+    has_many_positions = tf.shape(inputs)[0] > _MANY_POSITIONS
+    kernel, bias = tf.cond(  # `tf.pad` copies even without columns to add
+        has_many_positions,
+        lambda: (tf.pad(kernel, ((0, 0), (0, _COLUMNS))), tf.pad(bias, ((0, _COLUMNS),))),
+        lambda: (kernel, bias),
+    )
     from_input, recurrent = kernel[: inputs.shape[1]], kernel[inputs.shape[1] :]
     projection = None if lstm.projection_kernel is None else tf.cast(lstm.projection_kernel, dtype)
-    widths = tf.stack([*[units] * 4, num_columns])
 
     def piece(start, cell, output, outputs):
         first = packing.offsets[start]
@@ -83,7 +86,7 @@ def run(lstm: LSTMP, inputs: tf.Tensor, state: State, packing: Packing, dtype: s
         def advance(time, cell, output, outputs):
             row, size = packing.offsets[time] - first, packing.sizes[time]
             gates = piece_gates[row : row + size] + matmul(output[:size], recurrent, dtype)
-            input_gate, candidate, forget_gate, output_gate, _ = tf.split(gates, widths, -1, 5)
+            input_gate, candidate, forget_gate, output_gate = tf.split(gates[:, : 4 * units], 4, -1)
             input_gate, forget_gate, output_gate = map(tf.sigmoid, (input_gate, forget_gate, output_gate))
             cell, output = next_cell(
                 input_gate, forget_gate, output_gate, tf.tanh(candidate), cell[:size], lstm.config.cell_clip
