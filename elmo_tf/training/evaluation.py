@@ -21,7 +21,7 @@ from elmo_tf.training.workers import Alone, Workers
 if TYPE_CHECKING:
     from elmo_tf.model.fast import BiLM
 
-_STOP_CHECK_INTERVAL = 20  # windows between two questions to other workers whether to stop
+_STOP_CHECK_INTERVAL = 20  # windows between collective stop checks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +181,7 @@ def evaluate(
     """Evaluates `bilm` on all of `records`; arguments as for `Evaluator` and `Evaluator.parts`.
 
     Raises:
-        InputError: if the memory is not sufficient.
+        InputError: if memory runs out.
     """
     with explain_out_of_memory("batch_size", "set fewer streams"):
         return Evaluator(bilm, strategy).parts(records, [None], batch_size, unroll_steps)[0]
