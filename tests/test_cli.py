@@ -63,7 +63,7 @@ EVALUATE = "evaluate --data records --workdir"
 EXPORT = "export --workdir trained --output new/model"
 NEIGHBORS = "neighbors --model mine --input text.txt --word bank --sentence bank"
 IMPORT_PAIR = "import --options w/options.json --weights w/weights.hdf5 --output new/m"
-OTHER_WORDS = "these records have another vocabulary, of "
+OTHER_WORDS = "these records have a different vocabulary, of "
 
 NO_GPU = r"--gpus: (this machine has no GPU|expected different numbers among .*, found '(99|all)')$"
 NAMED = "no model at this path or of this name"

@@ -1,4 +1,4 @@
-"""What `stores` needs for remote stores only: Beam's file systems and extras, and our client for S3."""
+"""Parts of `stores` for remote stores: Beam's file systems and extras, and our client for S3."""
 
 import importlib.util
 from typing import Any, BinaryIO

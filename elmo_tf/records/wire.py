@@ -68,7 +68,7 @@ def frame_header(length: int) -> bytes:
 
 
 class DamagedError(ValueError):
-    """A file is not what was written; the message says from which byte on."""
+    """A file is damaged; the message says from which byte on."""
 
 
 def read_frames(file: BinaryIO) -> Iterator[bytes]:

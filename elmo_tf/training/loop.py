@@ -67,8 +67,8 @@ def train(
         the workdir, with a checkpoint of the last step.
 
     Raises:
-        InputError: if the folders do not match each other or the configuration, the workdir is in use, memory runs out, or a
-            loss is not finite.
+        InputError: if the folders do not match each other or the configuration, the workdir is in use, memory runs out,
+            or a loss is not finite.
         OSError: if the last checkpoint cannot be written, or another worker has ended.
         KeyboardInterrupt: on Ctrl-C or SIGTERM, after the current step and a checkpoint.
 

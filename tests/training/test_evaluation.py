@@ -111,7 +111,7 @@ def test_records_that_do_not_fit_the_network_are_refused(records, tmp_path):
     longer = dataclasses.replace(MICRO, char_cnn=dataclasses.replace(MICRO.char_cnn, max_chars_per_token=60))
     with pytest.raises(InputError, match=f"^{tmp_path}: this model has no softmax; "):
         check(records, vocabulary=None)
-    message = rf"^{other.path}: these records have another vocabulary, of 5 words; the model has 16: use "
+    message = rf"^{other.path}: these records have a different vocabulary, of 5 words; the model has 16: use "
     with pytest.raises(InputError, match=message):
         check(other)
     with pytest.raises(InputError, match=rf"^{records.path}: these records have 50 characters per token, and"):
