@@ -130,7 +130,7 @@ WRONG = [
     ),
     ("verify --model englis", rf"(--model|englis): {NAMED}; did you mean english\? \(expected a folder"),
     ("verify --model no_graph", rf"\S*no_graph\S*: {NAMED} \(expected a folder with saved_model.pb"),
-    ("import w --workdir new/w", "w: a folder; give its files by --options and --weights$"),
+    ("import w --workdir new/w", "w: a folder; give its files with --options and --weights$"),
     ("import small", "NAME: requires --output, --workdir or both; found: none of them$"),
     ("import small --vocab a --workdir new/w", "NAME: requires --output, .*; found: --vocab, --workdir$"),
     ("import --weights text.txt --output new/model", "--weights: requires --options, .*; found: --output$"),
