@@ -119,7 +119,7 @@ def _shared_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
 def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf import api
     from elmo_tf.records import record_folder
-    from elmo_tf.records.unigram import unigram_perplexity
+    from elmo_tf.training.evaluation import unigram_perplexity
 
     unigram = None
     if arguments.unigram is not None:  # checked before the slow evaluation

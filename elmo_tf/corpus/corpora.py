@@ -306,15 +306,10 @@ def _preference(file: TextFile) -> tuple[bool, int, str]:
 
 
 def _match_remote(pattern: str) -> dict[str, stores.Status]:
-    """Returns the files by path."""
+    """Returns the files by path, except those where a wildcard matched the dot that begins a name."""
     pattern = pattern.rstrip("/")
     for wildcard in (pattern, stores.join(pattern, "**")):
         matched = stores.match(wildcard).items()
-        if files := {path: status for path, status in matched if not _is_hidden(path, pattern)}:
+        if files := {path: status for path, status in matched if path.count("/.") <= pattern.count("/.")}:
             return files
     return {}
-
-
-def _is_hidden(path: str, pattern: str) -> bool:
-    """Whether a wildcard of a remote `pattern` matched a dot that begins a name in `path`."""
-    return path.count("/.") > pattern.count("/.")

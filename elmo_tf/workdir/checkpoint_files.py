@@ -146,7 +146,9 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
         raise OSError(_message(error)) from error
     snapshot.progress.write(folder)
     files = sorted(folder.iterdir())
-    manifest = {path.name: {"crc32c": _crc32c(path)} for path in files if not _is_data(path.name)}
+    manifest = {
+        path.name: {"crc32c": _crc32c(path)} for path in files if not path.name.startswith(f"{_VARIABLES}.data-")
+    }
     (folder / MANIFEST_FILE).write_text(json_file.dumps(manifest) + "\n", "utf-8")
     for path in (*files, folder / MANIFEST_FILE, folder):
         staging.sync(path)
@@ -230,11 +232,6 @@ def _message(error: tf.errors.OpError) -> str:
 
 def _damaged(folder: pathlib.Path, problem: object) -> DamagedError:
     return DamagedError(str(folder), f"the checkpoint is damaged: {problem}")
-
-
-def _is_data(name: str) -> bool:
-    """Whether a file holds the variables' values."""
-    return name.startswith(f"{_VARIABLES}.data-")
 
 
 def _crc32c(path: pathlib.Path) -> str:

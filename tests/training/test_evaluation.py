@@ -11,10 +11,9 @@ from elmo_tf import api, precision
 from elmo_tf.errors import InputError
 from elmo_tf.files import progress
 from elmo_tf.model.fast import BiLM
-from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.records.windows import Windows
 from elmo_tf.training import loop
-from elmo_tf.training.evaluation import evaluate
+from elmo_tf.training.evaluation import evaluate, unigram_perplexity
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import Workdir
 from tests import checks, float64
