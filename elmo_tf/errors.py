@@ -37,7 +37,7 @@ class InputError(ValueError):
     """
 
     def __init__(self, subject: str, problem: str = "", *found: object):
-        # Keras re-creates a layer's error from its message alone, with text of its own added.
+        # Keras re-creates a layer's error from its message alone, with added text.
         message = subject
         if problem:
             message += f": expected {problem}, found {found[0]}" if found else f": {problem}"

@@ -51,7 +51,7 @@ class Layout:
 
 
 def fields_of(text: str) -> list[str]:
-    """Returns the columns of a line, which tabs separate, or spaces where there is no tab."""
+    """Returns the columns of a line, separated by tabs, or by spaces if it has no tab."""
     return [field.strip() for field in text.split("\t")] if "\t" in text else re.split(" +", text.strip())
 
 

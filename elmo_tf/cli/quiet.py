@@ -30,7 +30,7 @@ def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
     with _hidden(), _quiet_stderr():
         import tensorflow
 
-        # The first look for GPUs prints notes as well.
+        # The first search for GPUs also prints notes.
         devices = tensorflow.config.list_physical_devices("GPU")
     if gpus is None:
         if devices and not on_gpu:

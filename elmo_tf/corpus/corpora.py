@@ -125,7 +125,7 @@ def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
     # Shards left over by rounding down.
     if counts and not rest:
         counts[max(counts)] += free
-    # The rest may be empty files only, which must be read as well.
+    # The rest may be only empty files, which must still be read.
     if rest and not free:
         counts[max(counts, key=counts.__getitem__)] -= 1
         free = 1
@@ -289,7 +289,7 @@ def _mode(path: str, follow_links: bool = True) -> int:
 
 @contextlib.contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Turns file system errors in the block, except that nothing is there, into one that names the path."""
+    """Turns file system errors in the block, except for a missing path, into one that names the path."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError):

@@ -43,7 +43,7 @@ def check_file(path: str | os.PathLike) -> None:
 
 
 def check_new_file(path: str | os.PathLike) -> None:
-    """Raises `InputError` unless a file can be written at `path`, where there is none."""
+    """Raises `InputError` unless a new file can be written at `path`."""
     check_file(path)
     if os.path.lexists(path):
         raise InputError(str(path), "already exists; name a new file")

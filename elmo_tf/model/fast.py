@@ -144,7 +144,7 @@ def new_softmax(kernel: np.ndarray, bias: np.ndarray) -> SampledSoftmax:
 def token_log_probs(bilm: BiLM, layer: SampledSoftmax, char_ids: tf.Tensor, token_ids: tf.Tensor) -> tf.Tensor:
     """Returns the log-probability of each token, given those before it, and given those after it.
 
-    Every sentence starts from the zero state. The values of a token stand at its own position.
+    Every sentence starts from the zero state. A token's values are at its own position.
 
     Args:
         bilm: the network.

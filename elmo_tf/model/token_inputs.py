@@ -70,7 +70,7 @@ def check_inputs(inputs: tf.Tensor | keras.KerasTensor, max_chars_per_token: int
     """
     expected, dtype = expected_inputs(max_chars_per_token, tokenizer), keras.backend.standardize_dtype(inputs.dtype)
     if isinstance(inputs.shape, tf.TensorShape) and inputs.shape.rank is None:
-        raise InputError("inputs", expected, f"{dtype} of unknown rank; call set_shape first")
+        raise InputError("inputs", expected, f"{dtype} of unknown rank; call `set_shape` first")
     shape = tuple(inputs.shape)
     # The usual input of Keras's text layers: a sentence would be read as a single token.
     single_column = isinstance(inputs, keras.KerasTensor) and shape[1:] == (1,)

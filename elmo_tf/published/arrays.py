@@ -135,7 +135,7 @@ def read_weights(path: str | os.PathLike, config: ModelConfig) -> Iterator[tuple
 
 
 def read_softmax(weights: str | os.PathLike, config: ModelConfig) -> "Softmax | None":
-    """Returns the softmax and its words that are beside a `weights.hdf5`, or None if there are none.
+    """Returns the softmax and its words stored beside a `weights.hdf5`; None if there are none.
 
     Raises:
         InputError: if a file is damaged, or the two do not match each other or the network.

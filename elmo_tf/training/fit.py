@@ -221,7 +221,7 @@ def _with_table(window: Window) -> Window:
     """Returns a replica's rows of a dataset's window as the network takes them."""
     words = tf.stack([window.forward_words, window.backward_words], 1)
     distinct, indices = tf.unique(tf.reshape(words, (-1,)))
-    # A token stands for all that are equal: the first one.
+    # The first of equal tokens represents all of them.
     first = tf.math.unsorted_segment_min(tf.range(tf.size(indices)), indices, tf.size(distinct))
     forward, backward = tf.unstack(tf.reshape(tf.gather(first, indices), words.shape), axis=1)
     table = tf.reshape(window.char_ids, (-1, window.char_ids.shape[-1]))

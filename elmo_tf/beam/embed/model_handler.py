@@ -113,7 +113,7 @@ def local_copy(savedmodel: str) -> Iterator[tuple[str, str]]:
     stores.check_folder(savedmodel)
     folder = savedmodel.rstrip("/") + "/"
     files = {path.removeprefix(folder): path for path in stores.match(folder + "**")}
-    # Stores have objects that stand for folders.
+    # Stores may contain objects that represent folders.
     files = {name: path for name, path in files.items() if name and not name.endswith("/")}
     source = savedmodel
     if contract.GRAPH_FILE not in files:
