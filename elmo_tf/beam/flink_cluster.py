@@ -30,7 +30,7 @@ def cluster_address(options: PipelineOptions) -> str | None:
 
 
 def check(options: PipelineOptions) -> None:
-    """Raises `InputError` unless the cluster, if there is one, answers."""
+    """Raises `InputError` if there is a cluster that does not answer."""
     if (address := cluster_address(options)) is None:
         return
     try:

@@ -13,7 +13,7 @@ MAX_LINE_BYTES = 1 << 16  # a longer line, or paragraph of running text, is spli
 MAX_TOKEN_BYTES = 1000  # a longer token is cut, so no word of a vocabulary is longer
 
 
-# What happens to irregular text; `info.json` has the count of each.
+# Treatment of irregular text; `info.json` has the count of each.
 RULES = {
     "invalid_utf8_lines": "dropped; to keep them, convert the file, for example with iconv",
     "blank_lines": "dropped",

@@ -47,7 +47,7 @@ class Settings(NamedTuple):
 
 
 def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
-    """Returns what happens to irregular text, by the names in `lines.RULES`; see `Reader`."""
+    """Returns the treatment of irregular text, by the names in `lines.RULES`; see `Reader`."""
     applied = dict(lines.RULES)
     if settings.tokenizer != "whitespace":
         applied["nul_lines"] = "kept; NUL is white space to this tokenizer"

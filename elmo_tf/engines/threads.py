@@ -24,7 +24,7 @@ _numbers: list[int] = []  # of threads of each library before these calls
 
 @functools.cache
 def _blas() -> threadpoolctl.ThreadpoolController:
-    """What controls NumPy's BLAS library; nothing on macOS, where that is Accelerate."""
+    """The controller of NumPy's BLAS library; empty on macOS, where that is Accelerate."""
     return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 

@@ -1,7 +1,7 @@
 """HDF5 files from untrusted sources: nothing in one makes the HDF5 library read another file.
 
-A dataset can have its data in external storage, or in other files of which it is a view, and a link can lead to
-another file: a file of weights could then make any file of this machine part of a model.
+A dataset can keep its data in external storage or be a view of other files, and a link can lead to another file: a
+file of weights could then make any file of this machine part of a model.
 """
 
 import contextlib

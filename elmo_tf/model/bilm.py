@@ -1,4 +1,4 @@
-"""ELMo's network, the whole of it in this file, in plain TensorFlow and Keras.
+"""The whole of ELMo's network, in plain TensorFlow and Keras.
 
 It follows Peters et al. 2018, "Deep contextualized word representations" (arXiv 1802.05365), in the paper's symbols:
 

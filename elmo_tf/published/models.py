@@ -66,7 +66,7 @@ class PublishedModel:
 
     @property
     def checked(self) -> str:
-        """What is known of the weights file, besides the name and shape of every array in it."""
+        """What is known about the weights file, besides the name and shape of every array in it."""
         return "SHA-256" if self.sha256 else "size" if self.size else "arrays"
 
     @property

@@ -44,7 +44,7 @@ _MARKS = (
 )
 _STACKERS = "\u1039\u17d2\u1a60"
 _CLUSTER = f"[{_CLUSTERED}](?:[{_STACKERS}][{_CLUSTERED}]|[{_MARKS}])*"
-# White space and control characters: Unicode's categories Z and Cc, but for MARK; and the zero width space, which
+# White space and control characters: Unicode's categories Z and Cc, except MARK; and the zero width space, which
 # separates words of Khmer and Thai.
 _SPACES = "\\x00-\\x1e \\x7f-\u00a0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000"
 

@@ -54,7 +54,7 @@ class Evaluator:
     """Evaluates one network repeatedly; its graph is built once.
 
     The streams are divided among the replicas, each of which carries its streams' states along. The number of replicas
-    changes neither the number of streams nor, but for rounding, the result.
+    changes neither the number of streams nor, except for rounding, the result.
 
     Args:
         bilm: a network with a softmax; each call uses its weights at that time.

@@ -89,7 +89,7 @@ class LanguageModel(keras.Model):
     its own. Everywhere else in this package, states are arguments and results.
 
     Args:
-        config: the model's sizes and, in `train`, the recipe but for optimizer, learning rate, batch size and length.
+        config: the model's sizes and, in `train`, the recipe except optimizer, learning rate, batch size and length.
         vocabulary: the folder of records whose words the softmax predicts.
         tokenizer: of the text; None: as in the records.
 
@@ -128,7 +128,7 @@ class LanguageModel(keras.Model):
 
     @property
     def metrics(self) -> list[keras.metrics.Metric]:
-        """The mean loss with its perplexity, alone."""
+        """Only the mean loss with its perplexity."""
         return [self.mean_loss]
 
     def get_config(self):

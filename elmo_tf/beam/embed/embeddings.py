@@ -87,7 +87,7 @@ class ElmoEmbeddings(EmbeddingsManager):
         return self._handler
 
     def get_ptransform_for_processing(self, **_: Any) -> beam.PTransform:
-        """Returns what `MLTransform` applies."""
+        """Returns the transform for `MLTransform`."""
         transform = RunInference(self._handler)
         return transform.with_output_types(EmbeddableItem) if self._is_rag else transform
 

@@ -88,7 +88,7 @@ class NumberLines(failures.TaskFn):
 
 
 def rules(settings: sentences.Settings) -> dict[str, str]:
-    """Returns what happens to irregular text, by the name under which it is counted."""
+    """Returns the treatment of irregular text, by the name of its count."""
     return sentences.rules(settings, numbered=True) | {
         "long_sentences": f"embedded in pieces of {PIECE_TOKENS:,} tokens, each embedded independently"
     }

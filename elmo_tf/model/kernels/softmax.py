@@ -30,7 +30,7 @@ def token_losses(
 
     Args:
         softmax: the layer whose weights are used.
-        inputs, targets, num_sampled, seed: as for a call of it.
+        inputs, targets, num_sampled, seed: as for calling it.
         training: whether gradients will be computed: then all logits of the full softmax are kept.
         dtype: of the matrix products against a sample.
     """
