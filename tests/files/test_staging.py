@@ -60,7 +60,7 @@ def test_a_mount_point_the_current_folder_and_patterns_are_refused(tmp_path, mon
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"^\.: a mount point or the current folder, which cannot be replaced"):
         staging.check_absent(".")
-    for name, problem in (("run[1]", "for a pattern"), ("caf\udce9", "not UTF-8"), ("a\\b", "for a pattern")):
+    for name, problem in (("run[1]", "as a pattern"), ("caf\udce9", "not UTF-8"), ("a\\b", "as a pattern")):
         with pytest.raises(InputError, match=problem):
             staging.check_for_tensorflow(name)
     staging.check_for_tensorflow("caf\u00e9 100% (1) {2}")

@@ -113,5 +113,5 @@ def test_records_that_do_not_fit_the_network_are_refused(records, tmp_path):
     message = rf"^{other.path}: these records have a different vocabulary, of 5 words; the model has 16: use "
     with pytest.raises(InputError, match=message):
         check(other)
-    with pytest.raises(InputError, match=rf"^{records.path}: these records have 50 characters per token, and"):
+    with pytest.raises(InputError, match=rf"^{records.path}: these records have 50 characters per token, but"):
         check(records, longer)
