@@ -47,9 +47,9 @@ def test_the_same_plan_goes_on_and_another_one_is_named_and_touches_nothing(tmp_
     left = sorted(os.listdir(tmp_path / "a"))
     assert left == ["plan.json", "shard-0.tfrecord"]
     for changes, difference in (
-        ({"shards": 3}, "other options: shards 2, now 3; run"),
-        ({"input": []}, "other options: another input; run"),
-        ({"command": "embed"}, "another command; run"),
+        ({"shards": 3}, "different options: shards 2, now 3; run"),
+        ({"input": []}, "different options: another input; run"),
+        ({"command": "embed"}, "a different command; run"),
     ):
         with (
             pytest.raises(InputError, match=rf"/a: is the unfinished output of {difference}"),
@@ -91,7 +91,7 @@ def test_wrong_input_leaves_nothing_and_other_ends_leave_only_work(tmp_path, err
 def test_the_folders_of_one_command_are_not_exchanged(tmp_path):
     end(tmp_path / "a", OSError, "shard-0.tfrecord")
     with (
-        pytest.raises(InputError, match=r"other options: folder train, now heldout; run"),
+        pytest.raises(InputError, match=r"different options: folder train, now heldout; run"),
         output_folder.claim({"heldout": str(tmp_path / "a")}, ABOUT),
     ):
         pass
