@@ -15,6 +15,7 @@ import elmo_tf
 import elmo_tf.keras_layer
 import elmo_tf.model
 import elmo_tf.tasks.layers
+from elmo_tf.config import Config
 from elmo_tf.model.bilm import PlainBiLM
 from elmo_tf.model.fast import BiLM
 from elmo_tf.model.scalar_mix import ScalarMix
@@ -26,6 +27,8 @@ from elmo_tf.tasks.layers.lstms import CoupledLSTM, HighwayLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
 from elmo_tf.tasks.layers.token_layers import Spelling, WordEmbedding
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
+from elmo_tf.text.vocabulary import from_bytes
+from elmo_tf.training.fit import LanguageModel
 from tests import checks
 from tests.helpers import MICRO, batch_char_ids, slow
 from tests.keras_layer.sentences import ONE_LAYER
@@ -35,6 +38,7 @@ WITHOUT = {
     BiAttention: BiAttention,
     BiLM: lambda: BiLM(MICRO),
     elmo_tf.ELMo: lambda: elmo_tf.ELMo(MICRO),
+    LanguageModel: lambda: LanguageModel(Config(MICRO), from_bytes(b"<S>\n</S>\n<UNK>\na\n", "words")),
     MentionSpans: lambda: MentionSpans(3, 0.4),
     PlainBiLM: lambda: PlainBiLM(MICRO, 7),
     SelfAttention: SelfAttention,
