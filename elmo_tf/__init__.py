@@ -4,7 +4,7 @@
     for sentence in elmo.encode(["The bank lends money.", "A bank of the river."]):
         print(sentence.tokens, sentence.vectors.shape)
 
-A model of one's own, from text files to a SavedModel:
+A model of your own, from text files to a SavedModel:
 
     from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
 

@@ -2,8 +2,8 @@
 
     from elmo_tf.allennlp import ElmoEmbedder  # instead of allennlp.commands.elmo
 
-Shapes, orders and files are AllenNLP's. Its vectors also depend on the batches before, because it carries the LSTMs'
-states from batch to batch; here every sentence starts from the zero state, like AllenNLP's first batch.
+Shapes, orders and files are AllenNLP's. AllenNLP's vectors also depend on earlier batches, because it carries
+LSTM states from batch to batch; here every sentence starts from the zero state, like AllenNLP's first batch.
 """
 
 import itertools
@@ -94,9 +94,7 @@ class ElmoEmbedder:
         if blank := [number for number, line in enumerate(lines, 1) if not line]:
             raise InputError("input_file", f"the lines {blank} are blank; remove them")
         if use_sentence_keys and len(set(lines)) < len(lines):
-            raise InputError(
-                "input_file", "a sentence occurs twice; its number can be the key, without use_sentence_keys"
-            )
+            raise InputError("input_file", "a sentence occurs twice; without use_sentence_keys, its number is the key")
         keys = lines if use_sentence_keys else [str(number) for number in range(len(lines))]
         embedded = self.embed_sentences((line.split() for line in lines), batch_size)
         with h5py.File(output_file_path, "w") as file:

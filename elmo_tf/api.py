@@ -1,4 +1,4 @@
-"""What a program does with a workdir: `elmo_tf.evaluate` and `export`."""
+"""What programs do with a workdir: `elmo_tf.evaluate` and `export`."""
 
 import logging
 import os

@@ -142,7 +142,7 @@ class TrainConfig(Checked):
     muon_weight_decay: NotNegative = 0.1  # weight decay of Muon's matrices per step, relative to the learning rate
     clip_norm: AboveZero = 10.0  # largest global norm of the gradients; larger ones are scaled down
     num_sampled: Count = 8192  # negatives per step and direction; 0, or over 3/4 of the vocabulary: the full softmax
-    reset_rate: Rate = 0.0  # share of the windows starting with a sentence that get the zero state
+    reset_rate: Rate = 0.0  # share of windows starting with a sentence that start from the zero state
     dropout_rate: Rate = 0.1  # share of every LSTM layer's input and of the softmax's that is set to 0
     # number format of all matrix products but the full softmax's: "float32", "bfloat16", or "auto": bfloat16 if the
     # hardware multiplies bfloat16 matrices, decided when the workdir is made, and kept in it
@@ -233,7 +233,7 @@ def with_paper_recipe(config: Config) -> Config:
 
 
 def with_length(config: Config, *, steps: int | None = None, epochs: int | None = None) -> Config:
-    """Returns `config` with a length of so many steps, or of so many epochs, in place of its own."""
+    """Returns `config` with its length replaced by this many steps or epochs."""
     return dataclasses.replace(config, train=dataclasses.replace(config.train, steps=steps, epochs=epochs))
 
 
@@ -312,7 +312,7 @@ def from_dict(values: dict[str, Any], config_class: type = Config, prefix: str =
 def check_complete(values: dict[str, Any], source: str) -> None:
     """Raises `InputError` if the dictionary of a trained `Config`, in the file `source`, lacks a key of the model.
 
-    The default value of such a key could mean another model. New keys of the recipe may be missing.
+    The default of such a key could give another model. New keys of the recipe may be missing.
     """
     for key in keys(ModelConfig):
         section, name = key.split(".")

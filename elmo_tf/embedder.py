@@ -36,7 +36,7 @@ class Embedder:
     """A model in use; see `elmo_tf.load`. Several threads may use it at the same time.
 
     Args:
-        source: where the model comes from: its sizes and its tokenizer; an attribute as well.
+        source: where the model comes from: its sizes and its tokenizer; also an attribute.
         batch_tokens: the largest number of positions in a batch of several sentences.
         num_threads: for several processes on one machine: TensorFlow computes, with this many threads, and takes a
             GPU's memory as needed, unless it has computed before. None: TensorFlow's settings stay as they are.
@@ -155,12 +155,12 @@ class Embedder:
         return [scores[index] for index in range(len(sentences))]
 
     def surprisal(self, texts: Iterable[Text], context: "Context" = "sentence") -> "list[Surprisal]":
-        """Returns the surprisal of each word, which is what is written between white space; computed in NumPy.
+        """Returns the surprisal of each word (words are separated by white space); computed in NumPy.
 
             rows = pandas.DataFrame(model.surprisal(open("passages.txt")))
 
         Args:
-            texts: the lines of a text, a sentence or its words each; blank lines separate passages.
+            texts: the lines of a text, each a sentence or a list of words; blank lines separate passages.
             context: the initial LSTM state of each sentence: `"sentence"`, zeros; or `"passage"`, both directions'
                 states after the sentence before it, as in training: the backward state does not come from the sentence
                 after.
@@ -260,7 +260,7 @@ def load(
             batches on CPUs with AMX. `score` and `fill` compute in float32.
         engine: what computes: `"numpy"`, which starts at once, or `"tensorflow"`, which scores faster. Their results
             differ by rounding, by up to 5e-6. None: NumPy for published files and names; TensorFlow for SavedModels and
-            workdirs, which it reads, and for another precision.
+            workdirs, which only it can read, and for bfloat16.
 
     Raises:
         InputError: if it is none of these, a file is damaged, a published model cannot be fetched, or the engine or

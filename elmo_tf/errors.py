@@ -33,11 +33,11 @@ class InputError(ValueError):
             parameter through which any other value entered; several names are joined by `", "`. Alone, it is the whole
             message.
         problem: what is wrong, in a plain sentence; with `found`, what was expected.
-        found: what it is instead, where that says more than the problem alone.
+        found: the actual value, where it says more than the problem alone.
     """
 
     def __init__(self, subject: str, problem: str = "", *found: object):
-        # Keras re-creates a layer's error from its message alone, with text of its own added.
+        # Keras re-creates a layer's error from its message alone, with added text.
         message = subject
         if problem:
             message += f": expected {problem}, found {found[0]}" if found else f": {problem}"
@@ -74,21 +74,21 @@ def _initials(key: str) -> str | None:
     return "".join(word[:1] for word in words) if len(words) > 1 else None
 
 
-# What a terminal may obey, or show in another order: control characters, separators of lines, marks of direction.
+# What a terminal may interpret or reorder: control characters, line separators, direction marks.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def printable(text: str, kept: str = "") -> str:
-    """Returns a text that UTF-8 can hold and a terminal shows: its other characters, but for `kept`, become escapes.
+    """Returns the text with escapes for characters that UTF-8 or a terminal cannot show, except those in `kept`.
 
-    Names of files, and whatever a file or a server says, may have any.
+    File names, and text from files and servers, may contain any.
     """
     text = text.encode(errors="backslashreplace").decode()
     return _CONTROL.sub(lambda match: match[0] if match[0] in kept else repr(match[0])[1:-1], text)
 
 
 def _escape(record: logging.LogRecord) -> bool:
-    """A filter that makes a log message printable; lines end only where the format, or a text logged alone, says so."""
+    """A filter that makes a log message printable; only the format, and text logged alone, may have line breaks."""
     if record.msg != "%s" and isinstance(record.args, tuple):
         record.args = tuple(printable(str(v)) if isinstance(v, _QUOTED) else v for v in record.args)
     record.msg, record.args = printable(record.getMessage(), kept="\n"), ()
@@ -100,7 +100,7 @@ logging.getLogger("elmo_tf").addFilter(_escape)
 
 
 def reason(error: BaseException) -> str:
-    """Returns an error's message in one line, an `OSError`'s without its number and file; of Beam's, the innermost."""
+    """Returns an error's message on one line: an `OSError`'s without number and file; of Beam's, the innermost."""
     while details := getattr(error, "exception_details", None):
         error = next(iter(details.values())) if isinstance(details, dict) else details
     words = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""What has to hold before a part of elmo-tf is used: installed packages, Keras's backend, no fork after TensorFlow."""
+"""Preconditions of parts of elmo-tf: installed packages, Keras's backend, no fork after TensorFlow."""
 
 import contextlib
 import importlib.util
@@ -19,7 +19,7 @@ _EXTRAS = {
     "scipy": ("scipy", "tasks"),
     "matplotlib": ("matplotlib", "tasks"),
 }
-_NOT_IN_NUMPY = ("tensorflow", "keras", "filelock")  # dependencies that what NumPy computes can do without
+_NOT_IN_NUMPY = ("tensorflow", "keras", "filelock")  # dependencies that NumPy's engine does not need
 _started_in: list[int] = []  # the process that first used TensorFlow here
 
 
@@ -52,7 +52,7 @@ def check_installed(module: str) -> None:
 
 
 def check_keras_backend() -> None:
-    """Raises `InputError` if Keras, imported or not, has another backend than TensorFlow."""
+    """Raises `InputError` if Keras, imported or not, uses a backend other than TensorFlow."""
     config = getattr(sys.modules.get("keras"), "config", None)
     backend = config.backend() if config else os.environ.get("KERAS_BACKEND")
     if backend not in (None, "", "tensorflow"):
@@ -62,13 +62,13 @@ def check_keras_backend() -> None:
 def check_not_forked() -> None:
     """Raises `InputError` in a child forked after this package used TensorFlow; called before every such use.
 
-    TensorFlow's threads do not exist in the child, which would wait for them for ever.
+    TensorFlow's threads do not exist in the child, which would wait for them forever.
     """
     if not _started_in:
         _started_in.append(os.getpid())
     if _started_in[0] != os.getpid():
         problem = (
-            "TensorFlow was used before this process was forked, and would wait for ever; "
-            "start processes by spawn, or fork before the first use"
+            "TensorFlow was used before this process was forked, and would hang; "
+            "start processes with spawn, or fork before the first use"
         )
         raise InputError("multiprocessing", problem)

@@ -52,7 +52,7 @@ class ELMo(Tracked, keras.layers.Layer):
             frozen whatever `trainable` is.
         tokenizer: splits sentences instead of the source's own tokenizer: `"whitespace"`, `"penn"`, `"unicode"`, which
             needs tensorflow-text (`elmo-tf[text]`), or `"characters"`. A network in memory and a `ModelConfig` have no
-            tokenizer of their own: without this argument, such a layer takes only tokens.
+            tokenizer: without this argument, such a layer takes only tokens.
         gamma: a fixed scale of each mix; None: learned, from 1. Without it, training on the top layer alone failed in
             the paper's supplement A.2.
 
@@ -254,7 +254,7 @@ class ELMo(Tracked, keras.layers.Layer):
         if not tf.executing_eagerly() or tf.distribute.has_strategy():
             return self._computed(inputs)
         extras.check_not_forked()
-        # Eagerly, it would take many times as long.
+        # Eager execution would take many times as long.
         return self._compiled(tf.TensorSpec([None] * inputs.shape.rank, inputs.dtype))(inputs)
 
     def _computed(self, inputs):

@@ -1,4 +1,4 @@
-"""The precision of matrix products: what the hardware can multiply, and what a training uses."""
+"""The precision of matrix products: what the hardware can multiply, and what training uses."""
 
 import dataclasses
 import logging
@@ -16,7 +16,7 @@ AUTO = "auto"  # the precision that `resolved` replaces
 _AMPERE = (8, 0)  # compute capability of the first GPUs with products of bfloat16 and TF32
 _CPU = pathlib.Path("/proc/cpuinfo")
 _BFLOAT16 = r"\b(avx512_bf16|amx_bf16|bf16)\b"  # a flag of x86 and ARM CPUs that multiply bfloat16 matrices
-# Variables that limit the instructions which oneDNN uses, and their values without bfloat16 products.
+# Variables that limit the instructions oneDNN uses, and their values without bfloat16 products.
 _MAX_ISA = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
 _ISA_WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
 
@@ -24,7 +24,7 @@ _log = logging.getLogger("elmo_tf")
 
 
 def cpu_has_bfloat16() -> bool:
-    """Whether the CPU has instructions for bfloat16 products, and the environment does not forbid oneDNN to use them.
+    """Whether the CPU has instructions for bfloat16 products, and the environment lets oneDNN use them.
 
     False where Linux does not describe the CPU.
     """
@@ -43,7 +43,7 @@ def check_bfloat16() -> None:
 
 
 def float32_products() -> str:
-    """Returns the actual precision of float32 matrix products on the visible devices, which is TF32 on some GPUs."""
+    """Returns the actual precision of float32 matrix products on the visible devices: TF32 on some GPUs."""
     is_tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
     return "TF32" if is_tf32 and any(capability >= _AMPERE for capability in _capabilities()) else "float32"
 

@@ -8,10 +8,10 @@ It follows Peters et al. 2018, "Deep contextualized word representations" (arXiv
     s_j    weights of the layers, with the scale gamma (equation 1)
 
 The paper leaves the character CNN with highway layers to Kim et al. 2015 (arXiv 1508.06615), and the LSTM with a
-projection to Sak et al. 2014 (arXiv 1402.1128). What none of them says (clips, the forget gate's bias, the order of the
-gates) is from the program that trained the published weights, bilm-tf, and is marked so.
+projection to Sak et al. 2014 (arXiv 1402.1128). Details that all of them omit (clips, the forget gate's bias, the order
+of the gates) follow bilm-tf, the program that trained the published weights, and are marked as such.
 
-Only tests use it: they compare the network that trains and both engines with it, and it with vectors of bilm-tf.
+Only tests use it: they compare the trained network and both engines with it, and it with bilm-tf's vectors.
 Weights are float64, by the names of `ModelConfig.weight_shapes`.
 """
 
@@ -47,7 +47,7 @@ def token_vector(weights: Weights, ids: Sequence[int], config: CharCNNConfig) ->
     for n, (width, count) in enumerate(config.filters):
         windows = [characters[start : start + width].ravel() for start in range(len(ids) - width + 1)]
         f = np.array(windows) @ weights[f"char_cnn/kernel_{n}"].reshape(-1, count) + weights[f"char_cnn/bias_{n}"]
-        maxima.append(f.max(0))  # over all positions, those of the fill as well
+        maxima.append(f.max(0))  # over all positions, fill included
     y = np.concatenate(maxima)  # (num_filters,)
     y = np.maximum(y, 0) if config.activation == "relu" else np.tanh(y)
     for n in range(config.num_highway):
@@ -55,7 +55,7 @@ def token_vector(weights: Weights, ids: Sequence[int], config: CharCNNConfig) ->
         w_t, b_t, w_h, b_h = (weights[f"char_cnn/highway_{n}/{name}"] for name in names)
         t = sigmoid(y @ w_t + b_t)  # lets the transformed y through; bilm-tf calls it `carry`
         y = t * np.maximum(y @ w_h + b_h, 0) + (1 - t) * y
-    if "char_cnn/projection/kernel" not in weights:  # the filters are as many as the projection is wide
+    if "char_cnn/projection/kernel" not in weights:  # num_filters = projection_dim
         return y
     return y @ weights["char_cnn/projection/kernel"] + weights["char_cnn/projection/bias"]
 

@@ -149,7 +149,7 @@ def numbered(lines: Iterable[Sequence[bytes]], tokenizer: str) -> Iterator[Sente
 def _tokens(words: Sequence[bytes], tokenizer: str) -> tuple[list[bytes], list[int]]:
     """Returns the tokens of words between which there is white space, and the word that each is a part of."""
     spaced = [b" " + word for word in words]  # a byte order mark is white space at the beginning of a text only
-    if tokenizer == "penn":  # alone in that tokens depend on other words
+    if tokenizer == "penn":  # its tokens, unlike others', depend on neighboring words
         decoded = [word.decode(errors="surrogateescape") for word in spaced]
         tokens = penn.split_with_offsets("".join(decoded))
         ends = list(itertools.accumulate(map(len, decoded)))

@@ -225,9 +225,7 @@ def find(source: Path) -> Source:
     if os.path.exists(source) and (at_path := _source_at(pathlib.Path(source))) is not None:
         return at_path
     if models.is_system(source):
-        raise InputError(
-            str(source), "a trained system: elmo_tf.tasks.load and elmo-tf task take it; it has no vectors"
-        )
+        raise InputError(str(source), "a trained system, which has no vectors; use elmo_tf.tasks.load or elmo-tf task")
     if not models.is_name(source):
         problem = f"no model at this path or of this name{models.suggested(source)} (expected {_EXPECTED})"
         raise InputError(str(source), problem)
@@ -258,7 +256,7 @@ def _published_files(folder: pathlib.Path) -> models.Files | None:
     """Returns the options and the weights in a folder, or None if it has no options.
 
     `options.json` and `weights.hdf5`; with NLPL `model.hdf5`; with AllenNLP `elmo_..._options.json` and
-    `elmo_..._weights.hdf5`, or any other end.
+    `elmo_..._weights.hdf5`, or any other ending.
 
     Raises:
         InputError: if it has the files of several models, or those of another kind of model.
@@ -267,7 +265,7 @@ def _published_files(folder: pathlib.Path) -> models.Files | None:
         raise InputError(str(folder), f"an archive: unpack it (unzip {folder} -d {folder.stem}) and give the folder")
     if (folder / _MANY_LANGS).is_file():
         raise InputError(
-            str(folder), "a model of ELMoForManyLangs: another network, in PyTorch's files, that cannot be read"
+            str(folder), "a model of ELMoForManyLangs: a different network, in PyTorch files, which cannot be read"
         )
     usual = folder / models.OPTIONS_FILE
     options = [usual] if usual.is_file() else sorted(folder.glob("*_options.json"))

@@ -15,7 +15,7 @@ import sys
 import time
 
 from elmo_tf.records import record_folder
-from elmo_tf.records.unigram import unigram_perplexity
+from elmo_tf.training.evaluation import unigram_perplexity
 from elmo_tf.workdir import metrics_file
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent

@@ -63,7 +63,7 @@ EVALUATE = "evaluate --data records --workdir"
 EXPORT = "export --workdir trained --output new/model"
 NEIGHBORS = "neighbors --model mine --input text.txt --word bank --sentence bank"
 IMPORT_PAIR = "import --options w/options.json --weights w/weights.hdf5 --output new/m"
-OTHER_WORDS = "these records have another vocabulary, of "
+OTHER_WORDS = "these records have a different vocabulary, of "
 
 NO_GPU = r"--gpus: (this machine has no GPU|expected different numbers among .*, found '(99|all)')$"
 NAMED = "no model at this path or of this name"
@@ -85,11 +85,14 @@ WRONG = [
     ("task ner predict --workdir w --input text.txt --gpus all", NO_GPU),
     (TRAIN.replace("records", "missing"), says("missing", "no such folder$")),
     (f"{TRAIN} --heldout other", says("other", f"{OTHER_WORDS}.*use elmo-tf preprocess --vocab .*records/vocab.txt$")),
-    (TRAIN.replace("new/workdir", "other"), says("other", "this folder has other files in it; give ")),
+    (TRAIN.replace("new/workdir", "other"), says("other", "this folder contains other files; give ")),
     (TRAIN.replace("new/workdir", "trained"), "--preset.*: the model has .*units=24.*, which cannot be changed to "),
     (FINETUNE.replace("new/workdir", "trained"), says("trained", "this is the folder of the source; give ")),
     (f"{FINETUNE} --set model.lstm.units=25", "--set: the model has model.lstm.units=24, which cannot be changed to "),
-    (FINETUNE.replace("trained", "english"), "english: a model's name; make a workdir of it: elmo-tf import english "),
+    (
+        FINETUNE.replace("trained", "english"),
+        "english: a model's name; make a workdir from it: elmo-tf import english ",
+    ),
     (f"{EVALUATE} missing", says("missing", "no such folder$")),
     (f"{EVALUATE} trained --checkpoint best", "--checkpoint: .*trained has no evaluation on held-out text"),
     (f"{EVALUATE} trained --checkpoint 4", "--checkpoint: expected latest, best or one of the steps 3, found '4'"),
@@ -127,7 +130,7 @@ WRONG = [
     ),
     ("verify --model englis", rf"(--model|englis): {NAMED}; did you mean english\? \(expected a folder"),
     ("verify --model no_graph", rf"\S*no_graph\S*: {NAMED} \(expected a folder with saved_model.pb"),
-    ("import w --workdir new/w", "w: a folder; give its files by --options and --weights$"),
+    ("import w --workdir new/w", "w: a folder; give its files with --options and --weights$"),
     ("import small", "NAME: requires --output, --workdir or both; found: none of them$"),
     ("import small --vocab a --workdir new/w", "NAME: requires --output, .*; found: --vocab, --workdir$"),
     ("import --weights text.txt --output new/model", "--weights: requires --options, .*; found: --output$"),

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from elmo_tf.records import record_folder
-from elmo_tf.records.unigram import unigram_perplexity
+from elmo_tf.training.evaluation import unigram_perplexity
 from examples import demo
 from tests.helpers import run_python
 

@@ -18,7 +18,7 @@ def embed(texts: list[str]) -> None:
 def test_a_process_forked_after_tensorflow_was_used_is_refused_in_one_line(savedmodel):
     MODELS[:] = [elmo_tf.load(savedmodel.path)]
     MODELS[0].encode(["a bank"])
-    message = "^multiprocessing: TensorFlow was used before this process was forked, and would wait for ever; .*$"
+    message = "^multiprocessing: TensorFlow was used before this process was forked, and would hang; .*$"
     with (
         multiprocessing.get_context("fork").Pool(1) as pool,
         pytest.raises(elmo_tf.InputError, match=message),

@@ -14,9 +14,9 @@ import elmo_tf
 from elmo_tf import cli
 from elmo_tf import config as config_lib
 from elmo_tf.records import record_folder
-from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.savedmodel import verification
 from elmo_tf.scoring import Score
+from elmo_tf.training.evaluation import unigram_perplexity
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks, helpers

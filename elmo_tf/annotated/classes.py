@@ -1,4 +1,4 @@
-"""Sentences with a class each: `label<TAB>sentence`, tables, JSON lines, and the trees of SST."""
+"""Classified sentences: `label<TAB>sentence`, tables, JSON lines, and the trees of SST."""
 
 import dataclasses
 import os
@@ -27,7 +27,7 @@ def read_classes(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: b
 
     A line has a label, a tab and a sentence; or the file is a table whose first line names the columns `sentence` (or
     `text`) and `label`, JSON lines or Parquet with these names. `reading` may give other names. A label may be an
-    index into `reading.labels`; rows with the label -1, which means none, are left out, and a warning counts them.
+    index into `reading.labels`; rows with the label -1 (none) are left out, with a warning that counts them.
     `reading.tokenizer` splits the sentences. Unless `labeled`, a line may be a sentence alone, and a sentence may have
     no tokens.
     """
@@ -42,7 +42,7 @@ def read_classes(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: b
 
 
 def is_running_text(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
-    """Whether a file without labels has a sentence per line: no table, JSON, Parquet or trees."""
+    """Whether a file without labels has one sentence per line, and is not a table, JSON, Parquet or trees."""
     return not has_trees(path) and labeled_rows.is_running_text(path, _SCHEMA, reading)
 
 

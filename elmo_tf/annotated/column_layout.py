@@ -15,7 +15,7 @@ from elmo_tf.text import tokenizers
 
 DOCUMENT = "-DOCSTART-"
 _INSPECTED = 200  # sentences from which the columns are detected
-_MIN_WHOLE = 0.1  # of lines without spaces, the share that the tokenizer leaves whole if they are tokens
+_MIN_WHOLE = 0.1  # smallest share of lines without spaces that the tokenizer leaves whole if they are tokens
 _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")  # of a token's language, as in WikiANN
 _INDEX = re.compile(r"\d+([-.]\d+)?")  # of a word, a multiword token (3-4) or an empty node (3.1)
 _TAG = re.compile(r"O|[BILUESMW]-[^\W\d].*")  # a letter must follow the hyphen, so `I-95` is not a tag
@@ -51,7 +51,7 @@ class Layout:
 
 
 def fields_of(text: str) -> list[str]:
-    """Returns the columns of a line, which tabs separate, or spaces where there is no tab."""
+    """Returns the columns of a line, separated by tabs, or by spaces if it has no tab."""
     return [field.strip() for field in text.split("\t")] if "\t" in text else re.split(" +", text.strip())
 
 
@@ -60,18 +60,18 @@ def find(
 ) -> Layout | None:
     """Returns the layout of a file, given its sentences without comments; None if it has a sentence per line.
 
-    The columns are the same whether the tags are read or not. Any of these shows that there are columns:
+    The columns are the same whether tags are read or not. Any of these indicates columns:
 
     - The file is `labeled`, or `has_marks` of documents.
-    - The first line names the columns: those that `reading` chooses, or those of tokens and of something else.
-    - The first sentence has several lines of a single word, and they are tokens (`_are_tokens`).
+    - The first line names the columns: those that `reading` chooses, or a token column and another.
+    - The first sentence has several one-word lines, and they are tokens (`_are_tokens`).
     - The first column counts the words of each sentence.
-    - All lines of the first sentence, or of the file, have equally many columns, and a tag in the same column
+    - All lines of the first sentence, or of the file, have the same number of columns, and a tag in the same column
       (`_have_tags`).
 
     Raises:
         InputError: if several columns could have the tags or the tokens, a name is not in the first line, or the file
-            is a table for other reasons.
+            is another kind of table.
     """
     blocks = blocks[:_INSPECTED]
     header = blocks[0][0] if blocks and is_header(blocks[0][0], reading) else None
@@ -102,7 +102,7 @@ def find(
 
 
 def is_header(row: Row, reading: Reading) -> bool:
-    """Whether a line names the columns that a reading chooses, or those of tokens and of something else."""
+    """Whether a line names the columns that a reading chooses, or a token column and another."""
     if chosen := {column for column in (reading.token_column, reading.tag_column) if isinstance(column, str)}:
         return chosen <= set(row.fields)
     names = {name.lower() for name in row.fields}
@@ -112,13 +112,13 @@ def is_header(row: Row, reading: Reading) -> bool:
 
 
 def _named(header: Sequence[str], names: Collection[str]) -> int | None:
-    """Returns the column that has one of these names; None if it is not a single one."""
+    """Returns the only column with one of these names; None if there are none or several."""
     columns = [column for column, name in enumerate(header) if name.lower() in names]
     return columns[0] if len(columns) == 1 else None
 
 
 def _show_columns(blocks: _Blocks, reading: Reading) -> bool:
-    """Whether a file has a token per line, whose first line may have other names of columns than the known ones."""
+    """Whether a file has a token per line; its first line may have unknown column names."""
     if not blocks:
         return False
     first, rows = list(blocks[0]), list(itertools.chain(*blocks))
@@ -140,9 +140,9 @@ def _are_tokens(rows: Sequence[Row], reading: Reading) -> bool:
 
 
 def _have_tags(rows: Sequence[Row], reading: Reading) -> bool:
-    """Whether lines have equally many columns, and one of them the tags, or the token column is chosen.
+    """Whether lines have the same number of columns, one of which has tags, or the token column is chosen.
 
-    The column of tags is the last; between tabs, any but the first; any other if it has a tag that is not `O`. Lines
+    The tag column is the last; with tabs, any but the first; any other if it has a tag that is not `O`. Lines
     with different numbers of columns have tags last, not only `O`. A single line between spaces has a tag last, if a
     column is chosen or `reading` prefers columns.
     """
@@ -169,17 +169,17 @@ def _are_tags(fields: Collection[str], or_outside: bool) -> bool:
 
 
 def _check_separators(path: str | os.PathLike, rows: Sequence[Row]) -> None:
-    """Raises `InputError` if columns are between commas, or between spaces with more columns after a tab."""
+    """Raises `InputError` if columns are separated by commas, or by spaces with more columns after a tab."""
     are_tabbed = [("\t" in row.line.text) for row in rows]
     if rows and not are_tabbed[0] and tables.comma_cells(path):
-        raise InputError(str(path), "a table between commas or semicolons; write tabs or spaces between its columns")
+        raise InputError(str(path), "a table with commas or semicolons; separate its columns by tabs or spaces")
     counts = {len(row.line.text.split("\t")[0].split()) for row in rows}
     if len(rows) > 1 and all(are_tabbed) and len(counts) == 1 and counts.pop() > 1:
-        raise rows[0].line.error("columns between tabs or between spaces, not both, or --token-column")
+        raise rows[0].line.error("columns separated by tabs or by spaces, not both, or --token-column")
 
 
 def _check_text(path: str | os.PathLike, rows: Sequence[Row]) -> None:
-    """Raises `InputError` if what would be running text is a table."""
+    """Raises `InputError` if apparent running text is a table."""
     if tables.are_tabbed(row.line for row in rows):
         problem = "it seems to be a table: --token-column says which column has the tokens, counted from 0"
         raise InputError(str(path), f"{problem}, or --tokenizer how to split its lines")
@@ -198,7 +198,7 @@ def _index(path: str | os.PathLike, name: str, column: Column | None, header: Se
 
 
 def has_indices(blocks: Sequence[Sequence[Row]]) -> bool:
-    """Whether the first of three columns or more, between tabs, counts the words of each sentence."""
+    """Whether the first of at least three tab-separated columns counts the words of each sentence."""
     numbers = [[row.fields[0] for row in block if row.fields[0].isdecimal()] for block in blocks]
     counted = all(column and column == [str(n) for n in range(1, len(column) + 1)] for column in numbers)
     rows = [row for block in blocks for row in block]
@@ -240,7 +240,7 @@ def _token_column(path: str | os.PathLike, blocks: _Blocks, width: int, first: i
 
 
 def _has_no_tokens(blocks: _Blocks) -> bool:
-    """Whether the first column has only numbers, only tags, or the same in all lines of each sentence."""
+    """Whether the first column has only numbers, only tags, or the same value in all lines of each sentence."""
     columns = [[row.fields[0] for row in block] for block in blocks]
     fields = [field for column in columns for field in column]
     are_numbers = all(field.isdecimal() for field in fields)

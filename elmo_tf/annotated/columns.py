@@ -35,10 +35,10 @@ class Tagged:
 def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: bool = True) -> list[Tagged]:
     """Returns the sentences of a file, with their tags in IOB2 if it is `labeled`.
 
-    In columns, a line has a token and a tag, between tabs or white space; blank lines separate sentences. The tags are
-    in the last column; in files whose first column counts the words of a sentence (Universal NER, GermEval), the tokens
-    are in the second, and the tags in the first column of tags after it. Lines of `-DOCSTART-` and lines before a
-    sentence that begin with `#` are ignored, and so is a language before every token (`en:`, WikiANN).
+    In columns, a line has a token and a tag, separated by tabs or white space; blank lines separate sentences. The tags
+    are in the last column; in files whose first column counts the words of a sentence (Universal NER, GermEval), the
+    tokens are in the second, and the tags in the first column of tags after it. Lines of `-DOCSTART-`, lines before a
+    sentence that begin with `#`, and a language prefix on every token (`en:`, WikiANN) are ignored.
 
     JSON lines and Parquet have `tokens` (or `words`) and `ner_tags` (or `tags`, `labels`, or `reading.tag_column`),
     lists of equal length. Tags are strings, or indices into `reading.labels`.
@@ -65,14 +65,14 @@ def read_columns(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: b
 
 
 def _tagged(sentences: Sequence[_Sentence | None], odd: OddLines, labeled: bool) -> list[Tagged]:
-    """Returns the sentences of a file, and reports its odd lines; those without tokens only unless it is `labeled`."""
+    """Returns the sentences of a file, and reports its odd lines; drops sentences without tokens if it is `labeled`."""
     kept = [rows for rows in sentences if rows or (rows is not None and not labeled)]
     kept = odd.finish(kept, "sentence")
     return _in_iob2(kept) if labeled else [Tagged([form for _, form, _ in rows]) for rows in kept]
 
 
 def _in_iob2(sentences: list[_Sentence]) -> list[Tagged]:
-    """Returns the sentences of a file, whose tags are in one scheme, with IOB2 tags."""
+    """Converts the tags of a file's sentences, all in one scheme, to IOB2."""
     bioul = tag_schemes.is_bioul(tag for sentence in sentences for _, _, tag in sentence)
     tagged = []
     for sentence in sentences:
@@ -128,7 +128,7 @@ def has_columns(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
 def with_tags(path: str | os.PathLike, reading: Reading, tags: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yields the lines of a file of columns, and their line breaks, with `tags` for the sentences of `read_columns`.
 
-    The tags replace those in the file, or become a new last column. All else stays, byte for byte.
+    The tags replace those in the file, or become a new last column. Everything else stays, byte for byte.
     """
     odd = OddLines(path)
     layout, blocks = _layout(path, reading, odd, labeled=False)
@@ -142,7 +142,7 @@ def with_tags(path: str | os.PathLike, reading: Reading, tags: Sequence[Sequence
 
 
 def _with_tag(line: str, row: Row, layout: Layout, tag: str) -> str:
-    """Returns the line of a row, with its line break, with another tag, or with a tag in a new column."""
+    """Returns the line of a row, line break included, with the tag replaced or in a new column."""
     start = line.index(row.line.text)  # after a byte order mark
     text, is_tabbed = row.line.text, "\t" in row.line.text
     columns = [match.span() for match in re.finditer(r"(?:^|(?<=\t))[^\t]*" if is_tabbed else "[^ ]+", text)]
@@ -207,7 +207,7 @@ def _token_and_tag(row: Row, layout: Layout) -> tuple[str, str]:
     fields, columns = row.fields, range(-len(row.fields), len(row.fields))
     token = ""
     if layout.token in columns:
-        # Tables with names of columns may be of pandas or a spreadsheet.
+        # Tables with column names may come from pandas or a spreadsheet.
         token = tables.unquoted(fields[layout.token]) if layout.header else fields[layout.token]
         token = numbered_lines.normalize_form(token.removeprefix(layout.prefix))
     if layout.tag is None:

@@ -14,7 +14,7 @@ def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
     """Returns the sentences of a CoNLL-U file with the tags of a column, `"upos"` or `"xpos"`.
 
     Multiword tokens, whose words follow them, and empty nodes are left out. So are words whose form is only white
-    space, and sentences whose words are withheld, `_` for each, with a warning.
+    space, and sentences whose words are withheld (all are `_`), with a warning.
     """
     sentences, odd = [], OddLines(path)
     for block in numbered_lines.blocks(path, odd):

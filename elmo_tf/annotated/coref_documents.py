@@ -1,4 +1,4 @@
-"""Documents with clusters of mentions: CoNLL-2012's columns, JSON lines as of Lee et al. 2017, and running text."""
+"""Documents with clusters of mentions: CoNLL-2012's columns, JSON lines as in Lee et al. 2017, and running text."""
 
 import collections
 import dataclasses
@@ -45,7 +45,7 @@ class Document:
     clusters: list[list[Mention]] = dataclasses.field(default_factory=list)
     # Each word's speaker, "" if unknown; the list is empty if no speaker is known.
     speakers: list[list[str]] = dataclasses.field(default_factory=list)
-    # Where each word begins and ends in the text, in characters; empty without a text.
+    # Where each word begins and ends in the text, in characters; empty without text.
     offsets: list[tuple[int, int]] = dataclasses.field(default_factory=list)
 
     @property
@@ -81,8 +81,8 @@ def read_documents(path: str | os.PathLike, labeled: bool = True, tokenizer: str
     word]`, counted from 0 through the document; `doc_key` and `speakers`, a name for each word, are optional.
 
     Unless `labeled`, clusters are optional, an object may have `text` instead of `sentences`, and a file in neither
-    format is a document of running text. `tokenizer` splits text. Documents whose words are withheld, `[WORD]` or `_`
-    for each, are left out with a warning.
+    format is a document of running text. `tokenizer` splits text. Documents whose words are withheld (all are `[WORD]`
+    or `_`) are left out with a warning.
     """
     odd, numbered = OddLines(path), []
     plain = (line for line in numbered_lines.nonblank_lines(path) if not line.text.startswith("# "))
@@ -105,7 +105,7 @@ def read_documents(path: str | os.PathLike, labeled: bool = True, tokenizer: str
 
 
 def _check_text(path: str | os.PathLike, lines: Sequence[Line]) -> None:
-    """Raises `InputError` if what would be running text is a table, given its first lines."""
+    """Raises `InputError` if apparent running text is a table, given its first lines."""
     rows = [numbered_lines.split(line.text) for line in lines]
     are_columns = {len(fields) for fields in rows} == {len(rows[0])} and len(rows[0]) > _WORD + 1
     if are_columns and all(fields[-1] in _NOTHING or _BRACKETS.fullmatch(fields[-1]) for fields in rows):
@@ -136,7 +136,7 @@ def document_of_text(text: str, key: str = "", tokenizer: str = "penn") -> Docum
 
 
 def _with_abbreviations(words: list[Word]) -> list[Word]:
-    """Joins abbreviations that the tokenizer has split from their full stops."""
+    """Rejoins abbreviations that the tokenizer split from their full stops."""
     joined: list[Word] = []
     for word in words:
         before = joined[-1] if joined else None
@@ -195,7 +195,7 @@ def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
             if opened:
                 unclosed[cluster].append(word)
             if closed and not unclosed[cluster]:
-                raise InputError(line.location, f"the mention {cluster}) ends, but has not begun: {column!r}")
+                raise InputError(line.location, f"the mention {cluster}) ends without a beginning: {column!r}")
             if closed or closes:
                 clusters.setdefault(cluster, []).append((unclosed[cluster].pop(), word + 1))
     for cluster, starts in unclosed.items():

@@ -53,7 +53,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 def read_frames(path: str | os.PathLike, labeled: bool = True) -> list[list[Frame]]:
-    """Returns the frames of each sentence that has any; the frames of a sentence share the list of its tokens.
+    """Returns the frames of each sentence that has any; frames of a sentence share its list of tokens.
 
     The first line that is not blank decides the format:
 
@@ -64,7 +64,7 @@ def read_frames(path: str | os.PathLike, labeled: bool = True) -> list[list[Fram
     - else CoNLL-2005's columns: words first, then any, predicates, and a column of arguments for each predicate.
 
     Unless `labeled`, frames have no roles; `tags` and what follows `|||` are optional. Sentences whose words are
-    withheld, `[WORD]` or `_` for each, are left out with a warning.
+    withheld (all are `[WORD]` or `_`) are left out with a warning.
     """
     odd = OddLines(path)
     sentences = [
@@ -174,7 +174,7 @@ def _roles(rows: _Rows, column: int) -> tuple[int, list[str]]:
             raise line.error("arguments such as (A0*, *, *) or (A0*)", fields[column])
         label, ends = cell.groups()
         if (label and opened) or (ends and not label and not opened):
-            problem = "begins inside another" if label else "ends that has not begun"
+            problem = "begins inside another" if label else "ends without a beginning"
             raise InputError(line.location, f"a bracket {problem}: {fields[column]!r}")
         if label:
             opened = index, label

@@ -22,22 +22,22 @@ _log = logging.getLogger("elmo_tf")
 
 
 class Schema(NamedTuple):
-    """What a reader wants from each row: a sentence or two, and a label."""
+    """The values that a reader needs from each row: one or two sentences, and a label."""
 
-    texts: tuple[tuple[str, ...], ...]  # names in published data sets; a row has all of one of these
-    labels: tuple[str, ...]  # the same; a row has one of these
-    sentences: str  # what a line of a table without names has, in messages
-    columns: str  # the same with a label
-    unknown: tuple[str, ...] = ("-1",)  # labels that mean that there is none
+    texts: tuple[tuple[str, ...], ...]  # names in published data sets; a row has all names of one tuple
+    labels: tuple[str, ...]  # likewise; a row has one of these
+    sentences: str  # columns of a table without names, in messages
+    columns: str  # likewise, with a label
+    unknown: tuple[str, ...] = ("-1",)  # values that mean no label
 
     def expected(self, labeled: bool) -> str:
-        """What a line of a table without names has."""
-        columns = f"{self.columns} between tabs"
+        """Describes a line of a table without names."""
+        columns = f"{self.columns} separated by tabs"
         return columns if labeled else f"{self.sentences}, or {columns}; all lines alike"
 
 
 class Example(NamedTuple):
-    """A row, with the names of its sentences, and its label, None unless labels are read."""
+    """A row, with the names of its sentences, and its label; None unless labels are read."""
 
     line: Line
     values: Mapping[str, Any]
@@ -53,8 +53,8 @@ class _Names(NamedTuple):
 def read_examples(path: str | os.PathLike, schema: Schema, reading: Reading, labeled: bool) -> Iterator[Example]:
     """Yields the rows of JSON lines, Parquet or a table; if `labeled`, those that have a label.
 
-    A table has a first line that names its columns, or it has a label and the sentences between tabs. Unless
-    `labeled`, labels are not read, and a line may have the sentences alone. A label may be an index into
+    The first line of a table names its columns, or each line has a label and the sentences, separated by tabs. Unless
+    `labeled`, labels are not read, and a line may have only the sentences. A label may be an index into
     `reading.labels`. A warning counts the rows without a label.
     """
     if len(reading.text_columns) not in (0, len(schema.texts[0])):
@@ -77,7 +77,7 @@ def read_examples(path: str | os.PathLike, schema: Schema, reading: Reading, lab
 def _rows(
     path: str | os.PathLike, schema: Schema, reading: Reading, labeled: bool
 ) -> Iterator[tuple[Line, _Names, Mapping[str, Any]]]:
-    """Yields each row's line, the names of what is wanted, and all values, None for missing ones of a table."""
+    """Yields each row's line, the names of the values needed, and all values; None for missing ones of a table."""
     if not named_rows.has_named_values(path):
         names, header, rows, _ = _table(path, schema, reading, labeled)
         for line, cells in rows:
@@ -94,7 +94,7 @@ def _rows(
 
 
 def is_running_text(path: str | os.PathLike, schema: Schema, reading: Reading) -> bool:
-    """Whether a file without labels has sentences alone, one per line; `InputError` for a table that is not read."""
+    """Whether a file without labels has only sentences, one per line; `InputError` for an unreadable table."""
     if len(schema.texts[0]) > 1 or named_rows.has_named_values(path):
         return False
     table = _table(path, schema, reading, labeled=False)
@@ -109,7 +109,7 @@ class _Table(NamedTuple):
 
 
 def _table(path: str | os.PathLike, schema: Schema, reading: Reading, labeled: bool) -> _Table:
-    """Returns the rows of a table and the names of its columns; a file of sentences alone has a single column."""
+    """Returns the rows of a table and the names of its columns; a file of only sentences has a single column."""
     first = next(numbered_lines.nonblank_lines(path), Line(str(path), 1, ""))
     for delimiter in tables.DELIMITERS:
         header = tables.cells_of(first.text, delimiter)
@@ -124,13 +124,13 @@ def _table(path: str | os.PathLike, schema: Schema, reading: Reading, labeled: b
 
 def _table_without_names(path: str | os.PathLike, schema: Schema, labeled: bool, has_tabs: bool) -> _Table:
     order = (schema.labels[0], *schema.texts[0])
-    if len(order) == 2 and not has_tabs and not labeled:  # running text, in which a mark is a mark
+    if len(order) == 2 and not has_tabs and not labeled:  # running text, in which quotation marks are literal
         rows = [Row(line, line.text.split("\t")) for line in numbered_lines.nonblank_lines(path)]
     else:
         rows = tables.read(path, "\t")
     widths = {len(order)} if labeled else {len(order), len(order) - 1}
     for line, cells in rows:
-        # All rows have as many columns as the first, beside empty ones at the end.
+        # All rows have as many columns as the first, apart from empty ones at the end.
         widths &= {max((number for number, cell in enumerate(cells, 1) if cell.strip()), default=0)}
         if not widths:
             raise line.error(schema.expected(labeled))
@@ -141,9 +141,9 @@ def _table_without_names(path: str | os.PathLike, schema: Schema, labeled: bool,
 
 
 def _are_in_another_order(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether rows of a label and sentences show that the label is last, or that the first row names the columns.
+    """Whether rows of a label and sentences have the label last, or column names in the first row.
 
-    Labels are last if there are spaces in the first column only; names are first if all other labels are numbers.
+    Labels are last if only the first column has spaces; the first row has names if all other labels are numbers.
     """
     first, last = [row[0].strip() for row in rows], [row[-1].strip() for row in rows]
     are_numbers = [_NUMBER.fullmatch(label) is not None for label in first]
@@ -162,7 +162,7 @@ def _has_texts(path: str | os.PathLike, header: Sequence[str], schema: Schema, r
 
 
 def _find_names(line: Line, keys: Sequence[str], schema: Schema, reading: Reading, labeled: bool) -> _Names:
-    """Returns the names of a row's sentences and of its label, which is read if it is `labeled`."""
+    """Returns the names of a row's sentences and of its label, which is read if `labeled`."""
     known = {key.strip().lower(): key for key in reversed(keys)}
     texts = reading.text_columns or next((texts for texts in schema.texts if known.keys() >= set(texts)), ())
     label = reading.label_column or next((label for label in schema.labels if label in known), "")

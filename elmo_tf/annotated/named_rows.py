@@ -1,4 +1,4 @@
-"""Rows whose values have names, as Hugging Face's data sets have: JSON lines and Parquet."""
+"""Rows of named values, as in Hugging Face's data sets: JSON lines and Parquet."""
 
 import itertools
 import os
@@ -41,7 +41,7 @@ def parse(line: Line, kind: type[_Row]) -> _Row:
     """Returns the JSON object of a line as a `msgspec.Struct`.
 
     Raises:
-        InputError: naming all missing keys, and those that are there.
+        InputError: naming all missing keys and those present.
     """
     values = json_file.parse(line.text, dict[str, Any], line.location)
     names = [field.encode_name for field in msgspec.structs.fields(kind) if field.required]
@@ -51,7 +51,7 @@ def parse(line: Line, kind: type[_Row]) -> _Row:
 
 
 def lacking(line: Line, keys: Collection[str], missing: Sequence[str], hint: str = "") -> InputError:
-    """Returns the error for a row that has values under `keys`, but not those that are missing."""
+    """Returns the error for a row that has the values `keys`, but lacks those in `missing`."""
     shown = ", ".join(map(repr, itertools.islice(keys, _MAX_SHOWN))) + ", ..." * (len(keys) > _MAX_SHOWN)
     return InputError(
         line.location, f"it has {shown or 'no values'}, but no {', and no '.join(missing)}{hint and f'; {hint}'}"
@@ -59,7 +59,7 @@ def lacking(line: Line, keys: Collection[str], missing: Sequence[str], hint: str
 
 
 def named_label(line: Line, number: str | int, labels: Sequence[str]) -> str:
-    """Returns the name of a label that a file has as a number; the number itself if there are no names."""
+    """Returns the name of a label stored as a number; the number itself if there are no names."""
     if not labels:
         return str(number)
     if not 0 <= int(number) < len(labels):

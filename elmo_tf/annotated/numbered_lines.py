@@ -15,13 +15,13 @@ from elmo_tf.files import compressed, content
 
 _MAX_QUOTED = 60  # characters of a wrong line in a message
 _MAX_REPORTED = 3  # odd lines in a warning
-_MARK = "\ufeff"  # the byte order mark with which some editors begin a file; joined files have it inside
+_MARK = "\ufeff"  # the byte order mark that some editors put first; concatenated files have it inside
 _UNREADABLE = (*compressed.DAMAGED, zipfile.BadZipFile, RuntimeError)
 _Items = TypeVar("_Items", list, dict)
 _RUN = re.compile(r"[^ \t\n\v\f\r]+")  # ASCII white space only, like `bytes.split`; a no-break space does not split
-# What stands for each word of a treebank that may not be published with its words.
+# Placeholders for the words of a treebank that may not be published with them.
 _WITHHELD = re.compile(r"_+|\[WORD\]")
-# How treebanks write brackets of the text.
+# Treebank escapes of brackets.
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 _log = logging.getLogger("elmo_tf")
@@ -55,7 +55,7 @@ class OddLines:
         self._first: list[str] = []
 
     def add(self, number: int, problem: str, action: str = "left out") -> None:
-        """Records a line by its number, what is wrong with it, and what the reader does about it."""
+        """Records an odd line: its number, the problem, and what the reader does about it."""
         if self._strict:
             raise InputError(f"{self._path}, line {number}", f"{problem}; without --strict it is {action}")
         self._count += 1
@@ -63,7 +63,7 @@ class OddLines:
             self._first.append(f"line {number} ({problem}: {action})")
 
     def has_words(self, number: int, forms: Sequence[str]) -> bool:
-        """Whether a sentence has its words; if they are withheld, records its line as left out."""
+        """Whether a sentence's words are present; if they are withheld, records its line as left out."""
         if len(forms) < 2 or not all(map(_WITHHELD.fullmatch, forms)):
             return True
         self._num_withheld += 1
@@ -71,14 +71,14 @@ class OddLines:
         return False
 
     def finish(self, items: _Items, kind: str) -> _Items:
-        """Reports the lines, and returns `items`, what the file has; raises `InputError` if there are none."""
+        """Reports the lines, and returns `items`, the file's contents; raises `InputError` if there are none."""
         self.report()
         if not items and self._num_withheld:
             raise InputError(self._path, f"it has no {kind}, because its words are withheld: add them to it first")
         return require_nonempty(items, self._path, kind)
 
     def report(self) -> None:
-        """Logs how many there were and the first ones, if there were any."""
+        """Logs the number of odd lines and the first few, if any."""
         if self._count:
             more = ", ..." if self._count > _MAX_REPORTED else ""
             what = "odd line" if self._count == 1 else "odd lines"
@@ -92,7 +92,7 @@ def lines(path: str | os.PathLike, odd: OddLines | None = None) -> Iterator[Line
     """
     name = str(path)
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-        raise InputError(name, "it is read twice, so it must be a file, not a pipe")
+        raise InputError(name, "this input is read twice, so it must be a file, not a pipe")
     for number, line in encoded_lines(path):
         try:
             text = line.decode()
@@ -130,7 +130,7 @@ def nonblank_lines(path: str | os.PathLike) -> Iterator[Line]:
 
 
 def first_line(path: str | os.PathLike) -> str:
-    """Returns the first line of a file that is not blank, by which its format is recognized; "" if there is none."""
+    """Returns the first nonblank line of a file, which identifies its format; "" if there is none."""
     return next((line.text for line in nonblank_lines(path)), "")
 
 
@@ -154,7 +154,7 @@ def split(text: str) -> list[str]:
 
 
 def normalize_form(form: str) -> str:
-    """Undoes treebank escapes (`-LRB-` -> `(`), and drops white space around a form, but not in it."""
+    """Undoes treebank escapes (`-LRB-` -> `(`), and strips white space around a form."""
     form = form.strip()
     return _BRACKETS.get(form, form)
 
@@ -164,7 +164,7 @@ def _opened(path: str | os.PathLike) -> Iterator[IO[bytes]]:
     """Yields the text of a file, decompressed."""
     name, suffix = str(path), pathlib.Path(path).suffix
     if re.search(r"\.(tar(\.\w+)?|tgz|tbz2|txz|tzst)$", name):
-        raise InputError(name, f"an archive of files: unpack it (tar -xf {name}) and give the file that you want")
+        raise InputError(name, f"an archive of files: unpack it (tar -xf {name}) and give the file to read")
     with _open_zip(path) if suffix == ".zip" else open(path, "rb") as file:
         yield compressed.OPEN[suffix](file) if suffix in compressed.OPEN else file
 

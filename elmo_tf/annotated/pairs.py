@@ -1,4 +1,4 @@
-"""Pairs of sentences with the class of their relation: tables, JSON lines, and three columns."""
+"""Sentence pairs with the class of their relation: tables, JSON lines, and three columns."""
 
 import dataclasses
 import os
@@ -29,14 +29,14 @@ class Pair:
 
 
 def read_pairs(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: bool = True) -> list[Pair]:
-    """Returns the pairs of a file that have a label, which SNLI's `-` and `-1` are not; all pairs unless `labeled`.
+    """Returns the pairs of a file that have a label (not SNLI's `-`, or `-1`); all pairs unless `labeled`.
 
     The file is a table whose first line names its columns, JSON lines or Parquet, or each line has a label, a premise
-    and a hypothesis between tabs. Names are `gold_label`, `label` or `is_duplicate`, and `sentence1` and `sentence2`,
-    `premise` and `hypothesis`, `question` and `sentence`, or `question1` and `question2`, or those in `reading`. A
-    label may be an index into `reading.labels`. The tokens are those of `sentence1_binary_parse` and
-    `sentence2_binary_parse` where these are given, else `reading.tokenizer` splits the sentences. A warning counts the
-    pairs that are left out. Unless `labeled`, labels are optional and not read, and a sentence may have no words.
+    and a hypothesis separated by tabs. Names are `gold_label`, `label` or `is_duplicate`, and `sentence1` and
+    `sentence2`, `premise` and `hypothesis`, `question` and `sentence`, or `question1` and `question2`, or those in
+    `reading`. A label may be an index into `reading.labels`. The tokens are those of `sentence1_binary_parse` and
+    `sentence2_binary_parse` if given, else `reading.tokenizer` splits the sentences. A warning counts the pairs that
+    are left out. Unless `labeled`, labels are optional and not read, and a sentence may have no words.
     """
     pairs = []
     for example in labeled_rows.read_examples(path, _SCHEMA, reading, labeled):

@@ -1,4 +1,4 @@
-"""How to read a file where its contents do not tell: the options of a user."""
+"""The user's options for reading files whose contents leave the format open."""
 
 import dataclasses
 import os
@@ -13,15 +13,15 @@ Column = int | str
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """Options of the readers; each reader uses those that concern its format."""
+    """Options of the readers; each reader uses those for its format."""
 
     token_column: Column | None = None  # None: detected from the file's first sentences
-    tag_column: Column | None = None  # the same
-    prefers_columns: bool = False  # whether a single line that may be a token and its tag is one, not a sentence
-    text_columns: tuple[str, ...] = ()  # of the sentence, or of both, by name; (): by the names of published data sets
-    label_column: str | None = None  # the same
-    labels: tuple[str, ...] = ()  # names of labels that a file has as numbers from 0
-    strict: bool = False  # whether an odd line is an error instead of left out
+    tag_column: Column | None = None  # likewise
+    prefers_columns: bool = False  # whether an ambiguous single line is a token and its tag, not a sentence
+    text_columns: tuple[str, ...] = ()  # names of the sentences' columns; (): those in published data sets
+    label_column: str | None = None  # likewise
+    labels: tuple[str, ...] = ()  # names of labels stored as numbers from 0
+    strict: bool = False  # whether an odd line is an error; otherwise it is left out
     tokenizer: str = "penn"  # of running text, a name in `tokenizers.TOKENIZERS`
 
     def split(self, text: str) -> list[str]:
@@ -33,7 +33,7 @@ DEFAULT = Reading()
 
 
 def label_names(text: str) -> tuple[str, ...]:
-    """Returns the names that an option lists: a file with a name per line, or names separated by commas."""
+    """Returns the names given by an option: a file with a name per line, or names separated by commas."""
     if os.path.exists(text):
         names = [line.text.strip() for line in numbered_lines.nonblank_lines(text)]
         return tuple(numbered_lines.require_nonempty(names, pathlib.Path(text), "name of a label"))

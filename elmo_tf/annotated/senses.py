@@ -1,4 +1,4 @@
-"""Text whose words have WordNet senses: SemCor's columns, Raganato's framework; and WordNet's index of senses.
+"""Text annotated with WordNet senses: SemCor's columns, Raganato's framework; and WordNet's index of senses.
 
 Raganato, Camacho-Collados and Navigli 2017, "Word Sense Disambiguation: A Unified Evaluation Framework and Empirical
 Comparison": XML with instances, and a file of gold keys beside it.
@@ -20,7 +20,7 @@ _DATA, _GOLD = re.compile(r"\.data\.xml$"), ".gold.key.txt"
 
 
 class Use(NamedTuple):
-    """A word of a sentence that has a sense."""
+    """A word of a sentence and its sense."""
 
     start: int  # its first token in the sentence
     end: int  # the token after its last
@@ -53,7 +53,7 @@ def read_semcor(path: str | os.PathLike) -> list[SenseSentence]:
                 continue
             fields = line.text.split("\t")
             if len(fields) != 4:
-                raise line.error("form, part of speech, lemma, sense key between tabs")
+                raise line.error("form, part of speech, lemma, sense key separated by tabs")
             forms = [form for form in fields[0].split("_") if form] or [fields[0]]
             if fields[3] != _NO_SENSE:
                 sense = fields[3].partition(";")[0]

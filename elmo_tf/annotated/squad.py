@@ -1,4 +1,4 @@
-"""Questions about paragraphs, whose answers are parts of them: SQuAD's JSON, and rows with a question each."""
+"""Questions whose answers are parts of a paragraph: SQuAD's JSON, and rows with a question each."""
 
 import bisect
 import dataclasses
@@ -115,12 +115,12 @@ def question_of(
 
 
 def read_questions(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: bool = True) -> list[Question]:
-    """Returns the questions of a file that have an answer, or are known to have none; all questions unless `labeled`.
+    """Returns a file's questions that have an answer or are known to have none; all questions unless `labeled`.
 
     The file is in SQuAD's format, or has rows with `question`, `context` and `answers`, an object of two lists, `text`
     and `answer_start` (JSON lines or Parquet). A question has no answer if SQuAD's format says `is_impossible`, or a
     row's lists are empty. An answer that is not at its `answer_start`, in characters, is left out, and so is a question
-    that has no other. A warning counts both; with `reading.strict`, they are errors.
+    that has no other answer. A warning counts both; with `reading.strict`, they are errors.
     """
     questions, usable, num_misplaced = list(_questions(path, reading, labeled)), [], 0
     if not labeled:
@@ -157,7 +157,7 @@ def _questions(path: str | os.PathLike, reading: Reading, labeled: bool) -> Iter
 
 
 def _rows(path: str | os.PathLike) -> Iterator[tuple[str, _Question, str]]:
-    """Yields the context of each question, the question, and where it is, for errors."""
+    """Yields each question's context, the question, and its location, for errors."""
     if named_rows.is_parquet(path) or _is_row(numbered_lines.first_line(path)):
         yield from _questions_in_rows(path)
         return

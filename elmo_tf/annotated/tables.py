@@ -1,4 +1,4 @@
-"""Tables as spreadsheets, pandas and GLUE write them: cells between tabs, commas or semicolons."""
+"""Tables as spreadsheets, pandas and GLUE write them: cells separated by tabs, commas or semicolons."""
 
 import csv
 import itertools
@@ -13,7 +13,7 @@ from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.errors import InputError
 
 DELIMITERS = "\t,;"
-_INSPECTED = 200  # lines by which a table between commas is recognized
+_INSPECTED = 200  # lines used to recognize a comma-separated table
 _NAME = re.compile(r"(\w[\w .#:/-]*)?")  # of a column; pandas' index has none
 
 
@@ -30,21 +30,21 @@ def cells_of(text: str, delimiter: str) -> list[str]:
 
 
 def read(path: str | os.PathLike, delimiter: str) -> list[Row]:
-    """Returns the rows of a table that are not blank.
+    """Returns the nonblank rows of a table.
 
-    A cell in quotation marks may have delimiters, line breaks, and marks, which are doubled. Between tabs, cells are
-    quoted only if the file shows it, because in GLUE's files a mark is a mark: if the first line has quotation marks,
-    a quoted cell has doubled marks, or the rows have equally many cells only if they are read so.
+    A cell in quotation marks may have delimiters, line breaks, and marks, which are doubled. Tab-separated cells count
+    as quoted only on evidence, because in GLUE's files marks are literal: the first line has quotation marks, a quoted
+    cell has doubled marks, or the rows have equal numbers of cells only when read as quoted.
 
     Raises:
-        InputError: naming the line at which quotation marks do not match, between commas or semicolons.
+        InputError: naming the line of unmatched quotation marks, in tables with commas or semicolons.
     """
     lines = list(numbered_lines.lines(path))
     try:
         quoted = list(_quoted(lines, delimiter))
     except csv.Error as error:
         if delimiter != "\t":
-            raise InputError(str(path), f"it cannot be read as a table between {delimiter!r}: {error}") from None
+            raise InputError(str(path), f"it cannot be read as a table separated by {delimiter!r}: {error}") from None
         quoted = []
     if delimiter != "\t":
         return quoted
@@ -62,7 +62,7 @@ def _quoted(lines: Sequence[Line], delimiter: str) -> Iterator[Row]:
 
 
 def _is_quoted(plain: Sequence[Row], quoted: Sequence[Row]) -> bool:
-    """Whether the cells of a table between tabs are quoted, given its rows if they are not and if they are."""
+    """Whether a tab-separated table's cells are quoted, given its rows under both assumptions."""
     if not _are_even(plain):
         return _are_even(quoted)
     if len(plain) != len(quoted):
@@ -76,28 +76,28 @@ def _are_even(rows: Sequence[Row]) -> bool:
 
 
 def is_csv(path: str | os.PathLike) -> bool:
-    """Whether a file is called `.csv`, or so and compressed."""
+    """Whether a file's name ends in `.csv`, compression aside."""
     return ".csv" in pathlib.Path(path).suffixes[-2:]
 
 
 def unquoted(cell: str) -> str:
-    """Returns a cell between tabs without quotation marks around it, if those in it are doubled."""
+    """Returns a tab-separated cell without quotation marks around it, if those inside are doubled."""
     inner = cell[1:-1]
     is_quoted = len(cell) > 3 and cell[0] == cell[-1] == '"' and '"' not in inner.replace('""', "")
     return inner.replace('""', '"') if is_quoted and '"' in inner else cell
 
 
 def are_tabbed(lines: Iterable[Line]) -> bool:
-    """Whether lines, several, seem to be rows of a table: all have as many tabs."""
+    """Whether several lines look like rows of a table: all have the same number of tabs."""
     counts = [line.text.count("\t") for line in lines]
     return len(counts) > 1 and len(set(counts)) == 1 and counts[0] > 0
 
 
 def comma_cells(path: str | os.PathLike) -> list[str] | None:
-    """Returns the first line's cells if a file is a table between commas or semicolons; None if it is not.
+    """Returns the first line's cells if a file is a table with commas or semicolons; None if it is not.
 
-    It is if it is called `.csv`, or all its lines have equally many cells, and those of the first could be names of
-    columns: after a comma in running text there is a space.
+    It is if its name ends in `.csv`, or all lines have the same number of cells and those of the first could be column
+    names: in running text, a space follows a comma.
     """
     if is_csv(path):
         first = numbered_lines.first_line(path)
@@ -106,7 +106,7 @@ def comma_cells(path: str | os.PathLike) -> list[str] | None:
     for delimiter in DELIMITERS.replace("\t", ""):
         names = next(csv.reader([line.text for line in lines[:1]], delimiter=delimiter), [])
         if len(names) > 1 and all(map(_NAME.fullmatch, names)):
-            # A quoted cell may go on after the inspected lines.
+            # A quoted cell may extend beyond the inspected lines.
             rows = list(_until_error(_quoted(lines, delimiter)))
             if len(rows) > 1 and _are_even(rows):
                 return names

@@ -25,17 +25,17 @@ def is_tag(text: str) -> bool:
 
 
 def is_bioul(tags: Iterable[str]) -> bool:
-    """Whether any tag belongs to BIOUL, BIOES, BMES or BMEWO alone; otherwise they are IOB1 or IOB2."""
+    """Whether any tag occurs only in BIOUL, BIOES, BMES or BMEWO; otherwise they are IOB1 or IOB2."""
     return any(tag[0] in "LEUSMW" for tag in tags)
 
 
 def unopened(tags: Sequence[str]) -> str | None:
-    """Returns the first tag that continues a span of a kind that no tag begins, as in IOB1; None if all are begun."""
+    """Returns the first continuing tag whose kind has no `B-` tag, as in IOB1; None if there is none."""
     return next((tag for tag in tags if tag[0] in "ILE" and f"B-{tag[2:]}" not in tags), None)
 
 
 def misplaced(tags: Sequence[str], bioul: bool) -> int | None:
-    """Returns the index of a sentence's first misplaced tag, by BIOUL if `bioul`, else by IOB2; None: all fit."""
+    """Returns the index of a sentence's first misplaced tag, by BIOUL if `bioul`, else by IOB2; None: all are valid."""
     for position, (before, tag) in enumerate(zip(["O", *tags], [*tags, "O"], strict=True)):
         if not _may_follow(before, tag, bioul):
             return min(position, len(tags) - 1)

@@ -1,4 +1,4 @@
-"""Word vectors in text files: GloVe's, word2vec's, which begin with a line of two numbers, and Senna's two files."""
+"""Word vectors in text files: GloVe's; word2vec's, which begin with a line of two numbers; Senna's two files."""
 
 import itertools
 import os
@@ -20,7 +20,7 @@ _INSPECTED = 100  # lines from which the number of values is detected
 def read_word_vectors(
     path: str | os.PathLike, words: Collection[str], strict: bool = False
 ) -> tuple[list[str], np.ndarray]:
-    """Returns those of `words` that a file has, and their vectors, float32 `(words, dim)`.
+    """Returns the words among `words` that a file has, and their vectors, float32 `(words, dim)`.
 
     A later line with the same word is ignored; for the rest, see `iterate_word_vectors`.
     """
@@ -36,9 +36,9 @@ def iterate_word_vectors(
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yields the words of a file and their vectors, float32 `(dim,)`: those of `words`, or all.
 
-    A line has a word (some of GloVe's contain spaces) and its numbers, between spaces or tabs. A line that is blank,
-    has no word, a word that is not UTF-8, another number of values, or a value of a wanted word that is not a finite
-    number, is odd: left out with a warning, or an error if `strict`.
+    A line has a word (some of GloVe's contain spaces) and its numbers, separated by spaces or tabs. Odd lines are left
+    out with a warning, or errors if `strict`: blank lines, and those without a word, with one that is not UTF-8, with
+    a different number of values, or with a value of a wanted word that is not a finite number.
     """
     odd = OddLines(path, strict)
     wanted = None if words is None else {word.encode("utf-8", "replace"): word for word in words}
@@ -81,12 +81,12 @@ def _lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
     pairs = itertools.zip_longest(numbered_lines.encoded_lines(words), numbered_lines.encoded_lines(path))
     for word, line in pairs:
         if word is None or line is None:
-            raise InputError(str(path), f"it has another number of lines than {words}")
+            raise InputError(str(path), f"its number of lines differs from that of {words}")
         yield line[0], word[1] + b" " + line[1]
 
 
 def _problem(form: bytes, numbers: list[bytes], dim: int) -> str:
-    """Returns what is wrong with a line, apart from its values; "" for a right line."""
+    """Returns what is wrong with a line, apart from its values; "" if nothing is."""
     if not form and not numbers:
         return "a blank line"
     if not numbers or len(numbers) < dim:

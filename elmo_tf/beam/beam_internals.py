@@ -1,6 +1,6 @@
-"""The names of Beam 2.77 that are not public, each with the reason why this package needs it. All of them stand here.
+"""All private names of Beam 2.77 that this package uses, with the reason for each.
 
-Modules that make servers by their global name `grpc`, which listen on all addresses without authentication:
+Modules whose global name `grpc` makes servers that listen on all addresses without authentication:
 `abstract_job_service` (staging for Flink), `local_job_service`, `worker_handlers`, `worker_pool_main` (LOOPBACK).
 
 For worker processes that fail the job when one dies: `worker_handlers.GrpcWorkerHandler` and its registry, the urns of
@@ -9,7 +9,7 @@ for a dead worker's answers without a timeout.
 
 For workers that are threads (multi_threading): the `print` of `sdk_worker`, with which they print a step's traceback.
 
-For options: `_add_argparse_args` of each kind of `PipelineOptions`: Beam itself ignores an option that is misspelt.
+For options: `_add_argparse_args` of each kind of `PipelineOptions`: Beam itself ignores misspelled options.
 """
 
 import types
@@ -30,7 +30,7 @@ __all__ = ["MAGIC_HOST_NAMES", "FlinkRunner", "FnApiRunner", "environments"]
 
 
 def _loopback_server(*arguments: Any, **settings: Any) -> grpc.Server:
-    """Returns `grpc.server`'s server, except that it listens on loopback addresses whatever address it is given."""
+    """Returns `grpc.server`'s server, which listens on loopback addresses whatever address it is given."""
     server = grpc.server(*arguments, **settings)
     listen = server.add_insecure_port
     server.add_insecure_port = lambda address: listen(f"localhost:{address.rpartition(':')[2]}")

@@ -1,6 +1,6 @@
-"""A Flink cluster's REST interface: whether it answers, and cancelling a job, which Beam's own request does not reach.
+"""A Flink cluster's REST interface: whether it answers, and cancelling a job, for which Beam uses a wrong path.
 
-Beam 2.77 asks for `v1/JOB/stop`; Flink 1.19 has `v1/jobs/JOB?mode=cancel`.
+Beam 2.77 requests `v1/JOB/stop`; Flink 1.19 has `v1/jobs/JOB?mode=cancel`.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ def cluster_address(options: PipelineOptions) -> str | None:
 
 
 def check(options: PipelineOptions) -> None:
-    """Raises `InputError` unless the cluster, if there is one, answers."""
+    """Raises `InputError` if there is a cluster that does not answer."""
     if (address := cluster_address(options)) is None:
         return
     try:

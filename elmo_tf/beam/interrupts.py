@@ -29,7 +29,7 @@ def termination_as_interrupt() -> Iterator[None]:
 def recorded() -> Iterator[threading.Event]:
     """Yields an event that is set when a signal raises an exception in the block.
 
-    Beam catches a `KeyboardInterrupt` that is raised in a step, and goes on with an error that has only its text.
+    Beam catches a `KeyboardInterrupt` raised in a step, and continues with an error that has only its text.
     """
     happened = threading.Event()
 

@@ -1,4 +1,4 @@
-"""What the jobs that read text share: configuration, checks, and the hint that a failed job can be run again."""
+"""Shared by the jobs that read text: configuration, checks, and the hint that a failed job can be run again."""
 
 import contextlib
 import dataclasses
@@ -21,7 +21,7 @@ _HINT = "run the same command again"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JobConfig:
-    """What text a job reads, and how it runs. Paths become `str`, and several inputs a tuple.
+    """The text a job reads, and how it runs. Paths become `str`, and several inputs a tuple.
 
     Raises:
         InputError: naming the field, if a value cannot be used.
@@ -89,7 +89,7 @@ def corpus(patterns: Iterable[str], outputs: Iterable[str], tokenizer: str) -> l
 
 
 def output_path(path: Path) -> str:
-    """Returns an absolute path without links; raises `InputError` for a link to nothing. Stores lose a last slash."""
+    """Returns an absolute path without links; raises `InputError` for a dangling link. Stores lose a final slash."""
     path = os.fspath(path)
     if stores.is_local(path):
         staging.check_link(path)

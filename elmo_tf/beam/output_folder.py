@@ -1,11 +1,11 @@
-"""An unfinished output folder, whose `plan.json` says what it will hold.
+"""An unfinished output folder, whose `plan.json` describes its contents.
 
     FOLDER/plan.json              options, inputs with their sizes and times, and version; until the folder is finished
            .NAME.incomplete-ID    temporary files
            _SUCCESS               written last
 
-Tasks are deterministic and their files appear whole, so it is harmless to repeat them: a folder with the same plan may
-be continued, even by two runs at once.
+Tasks are deterministic and their files appear whole, so repeating them is harmless: a folder with the same plan may be
+continued, even by two runs at once.
 """
 
 import contextlib
@@ -91,7 +91,7 @@ def claim(paths: Mapping[str, str], plan: Mapping[str, Any]) -> Iterator[dict[st
 
 
 def _claim(folder: Folder, plan: Mapping[str, Any]) -> bool:
-    """Gives a folder its plan; returns False if it has it already. Raises `InputError` if it has another one."""
+    """Gives a folder its plan; returns False if it already has this one. Raises `InputError` if it has another."""
     path, content = folder.file(FILE), json_file.dumps(plan, indent=1, sort_keys=True).encode() + b"\n"
     if not stores.exists(path):
         stores.write(path, content)
@@ -103,28 +103,28 @@ def _claim(folder: Folder, plan: Mapping[str, Any]) -> bool:
 
 
 def _difference(stored: bytes, content: bytes) -> str:
-    """Returns in words how the plan of a folder differs from that of this command."""
+    """Describes how a folder's plan differs from that of this command."""
     try:
         stored_plan = json_file.parse(stored, dict[str, Any], FILE)
     except InputError:
         return f"has a damaged {FILE}"
     plan = json.loads(content)
     if stored_plan.get("command") != plan["command"]:
-        return "is the unfinished output of another command"
+        return "is the unfinished output of a different command"
     differences = []
     for name, value in plan.items():
         if stored_plan.get(name) != value:
             is_short = not isinstance(value, list | dict) and name != "model"
             differences.append(f"{name} {stored_plan.get(name)!s:.60}, now {value}" if is_short else f"another {name}")
-    return "is the unfinished output of other options: " + "; ".join(differences)
+    return "is the unfinished output of different options: " + "; ".join(differences)
 
 
 def discard(folder: Folder) -> None:
-    """Deletes an unfinished folder, but no files that the jobs have not written."""
+    """Deletes an unfinished folder, except files that the jobs did not write."""
     names = [record_folder.MARKER_FILE, *filter(record_folder.is_record_file, stores.names(folder.path))]
     stores.delete([*map(folder.file, names), *_temporary_files(folder), folder.file(FILE)])
     if stores.is_local(folder.path):
-        with contextlib.suppress(OSError):  # there are other files
+        with contextlib.suppress(OSError):  # other files remain
             os.rmdir(folder.path)
 
 

@@ -25,7 +25,7 @@ from elmo_tf.beam.beam_internals import environments, worker_handlers
 _DIED = "a worker process died"
 _URN = "elmo_tf:env:worker_process:v1"
 _POLL_SECONDS = 0.1
-_NOTICE_SECONDS = 2  # until a worker's death is noticed here, after Beam has said that its channel is closed
+_NOTICE_SECONDS = 2  # to notice a worker's death here, after Beam has reported its channel closed
 _context = multiprocessing.get_context("forkserver")
 _death = threading.Event()  # set when a worker has died
 

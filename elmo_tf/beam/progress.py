@@ -45,7 +45,7 @@ class TaskProgress:
     def write(self) -> None:
         """Writes the amount now."""
         if self._path:
-            # The task itself reports a full disk. Workers append short lines, which do not mix.
+            # The task itself reports a full disk. Workers append short lines, which do not interleave.
             with contextlib.suppress(OSError), open(self._path, "a", opener=staging.no_link) as file:
                 file.write(f"{self._activity} {' '.join(map(str, self._amount))}\n")
         self._amount, self._written_at = [0, 0, 0], time.monotonic()
@@ -91,7 +91,7 @@ def _amounts(folder: output_folder.Folder, size: int) -> Iterator[str]:
         with contextlib.suppress(OSError), open(folder.run_file(_FILE), "rb") as file:
             file.seek(position)
             for line in file:
-                # A line of a worker that was killed may be damaged.
+                # A killed worker may leave a damaged line.
                 with contextlib.suppress(ValueError):
                     activity, *amount = line.decode().split()
                     totals[activity] = [sum(pair) for pair in zip(totals[activity], map(int, amount), strict=True)]

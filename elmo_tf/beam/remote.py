@@ -1,4 +1,4 @@
-"""Jobs on other machines: they end with the command."""
+"""Jobs on other machines, which end with the command."""
 
 import contextlib
 import logging
@@ -45,7 +45,7 @@ def _cancel(result: PipelineResult | None, address: str | None, name: str) -> st
     if address:
         is_ended = flink_cluster.cancel(address, name, _CANCEL_SECONDS, _APPEAR_SECONDS)
     elif result:
-        with contextlib.suppress(Exception):  # a runner may raise anything, which says only that it failed
+        with contextlib.suppress(Exception):  # a runner may raise any exception; all mean failure
             result.cancel()
             is_ended = _wait_for_end(result)
     if not is_ended:
@@ -62,7 +62,7 @@ def _wait_for_end(result: PipelineResult) -> bool:
 
 
 def failure_reason(error: Exception) -> str:
-    """Returns a failed job's error in one line: the module that workers lack, or the last line without indent."""
+    """Returns a failed job's error in one line: the module that workers lack, or the last unindented line."""
     text = str(error)
     if module := _NO_MODULE.search(text):
         package = "elmo_tf" if module[1].split(".")[0] == "elmo_tf" else "the package"

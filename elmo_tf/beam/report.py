@@ -1,4 +1,4 @@
-"""What the jobs' reports share: irregular text, sizes, versions of the software."""
+"""Shared by the jobs' reports: irregular text, sizes, software versions."""
 
 import collections
 import platform
@@ -46,7 +46,7 @@ def irregular(tasks: Iterable[Irregular], rules: dict[str, str], paths: Sequence
 
 
 def describe_irregular(rules: dict[str, dict[str, Any]], in_lines: bool = True) -> str:
-    """Returns a text about irregular input, with the rules that applied in lines of their own or in one."""
+    """Describes irregular input: the rules that applied, one per line or all in one line."""
     applied = [
         f"{name.replace('_', ' ')}: {rule['count']:,}, {rule['rule']}{_first_files(rule) if in_lines else ''}"
         for name, rule in rules.items()
@@ -58,7 +58,7 @@ def describe_irregular(rules: dict[str, dict[str, Any]], in_lines: bool = True) 
 
 
 def _first_files(rule: dict[str, Any]) -> str:
-    """Returns a line with the first files to which a rule applied, and how often."""
+    """Returns a line with the first files to which a rule applied, with counts."""
     files = [f"{printable(name)}: {count:,}" for name, count in rule["files"].items()]
     more = ["..."] if sum(rule["files"].values()) < rule["count"] else []
     return f"\n    {', '.join(files + more)}"

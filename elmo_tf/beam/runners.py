@@ -51,7 +51,7 @@ class _Parser(argparse.ArgumentParser):
     """Parses Beam's options."""
 
     def error(self, message: str) -> NoReturn:
-        """Raises `InputError` where argparse would end the process."""
+        """Raises `InputError` instead of ending the process."""
         raise InputError("beam", message)
 
     def add_value_provider_argument(self, *names: str, **settings: Any) -> None:
@@ -79,7 +79,7 @@ def parse(arguments: Sequence[str]) -> PipelineOptions:
 
 
 def _name(options: PipelineOptions) -> str:
-    """Returns the class name of the runner; Beam takes any case, names without `Runner`, and paths of classes."""
+    """Returns the class name of the runner; Beam accepts any case, names without `Runner`, and class paths."""
     runner_name = options.view_as(StandardOptions).runner
     last = runner_name.rpartition(".")[2].lower()
     names = {name.lower(): name for name in (*StandardOptions.KNOWN_RUNNER_NAMES, *_REFUSED)}
@@ -120,7 +120,7 @@ def uses_processes(options: PipelineOptions) -> bool:
 
 
 def processes_per_machine(options: PipelineOptions) -> int | None:
-    """Returns how many worker processes the options start on one machine; 0: one per core; None: none but this one."""
+    """Returns how many worker processes the options start on one machine; 0: one per core; None: only this process."""
     if uses_processes(options):
         return options.view_as(DirectOptions).direct_num_workers
     return None if is_local(options) else int(options.view_as(PortableOptions).sdk_worker_parallelism or 0)
@@ -158,7 +158,7 @@ def configured_pipeline(
         remote.name_job(options)
     try:
         pipeline = beam.Pipeline(runner, options)
-    # Beam imports and calls whatever the name means.
+    # Beam imports and calls whatever the name refers to.
     except (ValueError, TypeError, ImportError, AttributeError) as error:
         raise InputError("runner", " ".join(str(error).split())) from None
     try:
@@ -180,7 +180,7 @@ def _quieten(options: PipelineOptions) -> None:
 
 
 def _is_of_others(record: logging.LogRecord) -> bool:
-    """Leaves out what Beam logs on the root logger: tracebacks of its file systems."""
+    """Filters out Beam's messages on the root logger: tracebacks of its file systems."""
     return not record.pathname.startswith(os.path.dirname(beam.__file__) + os.sep)
 
 
@@ -199,7 +199,7 @@ def run(pipeline: beam.Pipeline, folder: output_folder.Folder) -> None:
         if interrupted.is_set():
             raise KeyboardInterrupt from None
         if not stores.exists(folder.file(output_folder.FILE)):
-            problem = "was deleted, or finished by another run, before this run had finished"
+            problem = "was deleted, or finished by another run, before this run finished"
             raise stores.WriteError(f"{folder.path}: {problem}") from None
         if task_error := failures.task_error(folder):
             raise task_error from None

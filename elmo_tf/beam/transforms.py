@@ -113,7 +113,7 @@ class WriteRecords(beam.PTransform):
     """Sentences, each a list of str or bytes -> a folder that `elmo-tf train` reads, and its `info.json` as a dict.
 
     A sentence's shard and its place in it follow from a hash of its words and the seed, so the same sentences give the
-    same bytes in whatever order they come. A worker holds one shard in memory, the local runner all sentences.
+    same bytes in any order. A worker holds one shard in memory, the local runner all sentences.
 
     Args:
         folder: the folder to make, local or in a store.
@@ -123,7 +123,7 @@ class WriteRecords(beam.PTransform):
         tokenizer: how the text was split; recorded as the default tokenizer of models trained on these records.
 
     Raises:
-        InputError: if the folder is there and not empty, another step of the pipeline writes it, or the sentences are
+        InputError: if the folder exists and is not empty, another step of the pipeline writes it, or the sentences are
             windowed; on a worker, if a token cannot be a word or there are no sentences.
     """
 
@@ -172,7 +172,7 @@ class WriteRecords(beam.PTransform):
         name = record_folder.shard_name(number, self._num_shards)
         ordered, repeats, previous = [], 0, None
         for sentence in sorted(filter(None, group)):
-            # A sentence that occurs often is spread over the shard.
+            # Spreads a repeated sentence over the shard.
             repeats = repeats + 1 if sentence == previous else 0
             ordered.append((self._hash(sentence, repeats), sentence))
             previous = sentence

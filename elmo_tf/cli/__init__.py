@@ -85,7 +85,7 @@ def _print_message(message: str) -> None:
 
 
 def _erase_line() -> str:
-    """Returns what erases a progress line, which may be longer than the message that replaces it."""
+    """Returns the escape that erases a progress line, which may be longer than the message replacing it."""
     return "\033[K" if sys.stderr.isatty() else ""
 
 
@@ -101,7 +101,7 @@ def _stdout_is_closed() -> bool:
 
 
 def _parser() -> Parser:
-    # Inside `main`'s `try`: Ctrl-C while they are imported prints no traceback.
+    # Called inside `main`'s `try`, so Ctrl-C during imports prints no traceback.
     from elmo_tf.cli import corpus, models, probes, tasks, training, use
 
     parser = Parser(prog="elmo-tf", description="ELMo: from a text corpus to a SavedModel.")
@@ -118,7 +118,7 @@ def _parser() -> Parser:
 def _configure_logging() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     logging.basicConfig(format=f"{_erase_line()}%(message)s", stream=sys.stderr, level=logging.WARNING)
-    # Beam's note that Google's client is not installed.
+    # Beam's note about Google's missing client.
     logging.getLogger().addFilter(lambda record: not record.getMessage().startswith("apitools not found"))
     logging.getLogger("elmo_tf").setLevel(logging.INFO)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""Shared by the commands: how they are declared, and types of arguments."""
+"""Shared by the commands: their declaration, and types of arguments."""
 
 import argparse
 import functools
@@ -14,9 +14,9 @@ SAVEDMODEL = "folder of a version or of a model (its newest version), or a name 
 
 
 class PlainParser(argparse.ArgumentParser):
-    """A parser that refuses empty arguments.
+    """A parser that rejects empty arguments.
 
-    Its errors have no control characters: the shell puts names of files into a command line.
+    Its errors have no control characters, which file names on a command line may contain.
     """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -36,7 +36,7 @@ class PlainParser(argparse.ArgumentParser):
 class Parser(PlainParser):
     """A parser that suggests the nearest command, choice or option for a wrong word.
 
-    It names an unknown option before it asks for a missing one.
+    It reports an unknown option before a missing one.
     """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""The commands `preprocess` and `embed`: a parser of their options in front of each job; all others are Beam's."""
+"""The commands `preprocess` and `embed`: each parses its options and passes the others to Beam."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ def parsed(name: str, argv: Sequence[str]) -> dict[str, Any]:
     """Returns the fields of a job's configuration that a command line sets. Ends with status 2 if it is wrong."""
     parser, without_required = _parser(name), _parser(name)
     for action in without_required._actions:
-        action.required = False  # an unknown option is named before a missing one
+        action.required = False  # an unknown option is reported before a missing one
     rest = without_required.parse_known_args(argv)[1]
     try:
         runners.parse(rest)
@@ -55,7 +55,7 @@ def flags(name: str) -> dict[str, str]:
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
-    # An option that is not given has the default of the configuration.
+    # The configuration supplies the defaults.
     parser = PlainParser(
         prog=f"elmo-tf {name}",
         description=_JOBS[name].about,
@@ -110,7 +110,7 @@ def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
 def _add_embed_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     about = (
-        "an exported model (a version's folder or the model's, newest version), local or remote, a folder of published "
+        "an exported model (a version's folder, or the model's for the newest), local or remote, a folder of published "
         "files, or the name of a published model (`elmo-tf models`)"
     )
     add("--model", required=True, metavar="SOURCE", help=about)
@@ -136,8 +136,7 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
         const=1,
         type=int,
         metavar="N",
-        help="lines have columns separated by tabs: column N (1 if it is not given) is the identifier, the others are "
-        "the text",
+        help="lines have tab-separated columns: column N (default: 1) is the identifier, the others are the text",
     )
     add("--dtype", choices=embed_config.DTYPES, help="type of the values (default: float32)")
     add(

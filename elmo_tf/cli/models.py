@@ -32,7 +32,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     export.add_argument("--softmax", action="store_true", help=_SOFTMAX)
     _add_savedmodel_arguments(export)
 
-    help_text = "list the models that have a name, and say which are on this machine"
+    help_text = "list the published models, and which are on this machine"
     models = add_command(commands, "models", _models, help_text, needs_tensorflow=False)
     models.add_argument("--json", action="store_true", help="print one line of JSON")
 
@@ -56,7 +56,7 @@ def _add_import(commands: argparse._SubParsersAction) -> None:
     source.add_argument("--weights", metavar="FILE", help="a published weights.hdf5")
     source.add_argument("--checkpoint", dest="prefix", metavar="PREFIX", help="a training checkpoint of bilm-tf")
     add = parser.add_argument
-    add("--options", metavar="FILE", help="with --weights or --checkpoint: the options.json that belongs to it")
+    add("--options", metavar="FILE", help="with --weights or --checkpoint: its options.json")
     add("--vocab", metavar="FILE", help="with --checkpoint: the vocabulary it was trained with")
     add("--output", metavar="DIR", help="not with --checkpoint: savedmodels/NAME; a new version is added")
     add("--workdir", metavar="DIR", help="a new workdir for further training, evaluation or export")
@@ -65,7 +65,7 @@ def _add_import(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
-    # An option that is not given has the default of `api.export` or `writing.export`.
+    # `api.export` and `writing.export` supply the defaults.
     not_given = argparse.SUPPRESS
     add = parser.add_argument
     help_text = (
@@ -75,9 +75,9 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
     add("--mix", default=not_given, metavar="MIX", help=help_text)
     add("--gamma", type=float, default=not_given, help="scale of the ELMo vector (1)")
     help_text = (
-        "how the signature default splits sentences, as preprocess --tokenizer does (default of export: as the "
-        "training text was split; of import: penn for english, whitespace for others); programs that load a model with "
-        "unicode have to import tensorflow_text first"
+        "how the signature default splits sentences, as in preprocess --tokenizer (default: for export, as the "
+        "training text was split; for import, penn for english, whitespace for others); programs that load a model "
+        "with unicode must import tensorflow_text first"
     )
     add("--tokenizer", choices=tokenizers.TOKENIZERS, default=not_given, help=help_text)
 
@@ -124,7 +124,7 @@ def _import(arguments: argparse.Namespace) -> None:
         return
     _check_import(arguments)
     if arguments.name is not None and os.path.isdir(arguments.name) and not models.is_name(arguments.name):
-        raise InputError(arguments.name, "a folder; give its files by --options and --weights")
+        raise InputError(arguments.name, "a folder; give its files with --options and --weights")
     if arguments.prefix is not None:
         print(importing.import_checkpoint(arguments.prefix, arguments.options, arguments.vocab, arguments.workdir).path)
     else:
@@ -141,7 +141,7 @@ def _import_system(arguments: argparse.Namespace) -> None:
 
 
 def _check_import(arguments: argparse.Namespace) -> None:
-    """Refuses options that do not go together."""
+    """Rejects options that cannot be combined."""
     source = next(name for name in _SOURCES if getattr(arguments, name) is not None)
     usage, required, forbidden = _SOURCES[source]
     given = [name for name in ("options", "vocab", "output", "workdir") if getattr(arguments, name) is not None]

@@ -84,7 +84,7 @@ def _add_projector(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_look(commands: argparse._SubParsersAction) -> None:
-    help_text = "write a page about the uses of a word; one HTML file that needs no network and no server"
+    help_text = "write a page about the uses of a word; one HTML file that works offline"
     look = add_command(commands, "look", _look, help_text, needs_tensorflow=False)
     _add_model(look)
     look.add_argument(

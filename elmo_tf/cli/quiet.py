@@ -16,21 +16,21 @@ _HIDDEN_MODULES = ("matplotlib", "sklearn")
 
 
 def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
-    """Imports TensorFlow quietly, and hides from it the GPUs that are not wanted.
+    """Imports TensorFlow quietly, and hides unwanted GPUs from it.
 
     Args:
         on_gpu: whether a GPU is used at all.
         gpus: the numbers of the GPUs to use, separated by commas; None: all.
 
     Raises:
-        InputError: if a number in `gpus` is repeated or not that of a GPU.
+        InputError: if a number in `gpus` is repeated or not a GPU's.
     """
     # Inherited by worker processes. TensorFlow would otherwise reserve the memory of every visible GPU.
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     with _hidden(), _quiet_stderr():
         import tensorflow
 
-        # The first look for GPUs prints notes as well.
+        # The first search for GPUs also prints notes.
         devices = tensorflow.config.list_physical_devices("GPU")
     if gpus is None:
         if devices and not on_gpu:
@@ -45,7 +45,7 @@ def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
 
 
 def prepare_streams() -> None:
-    """Opens standard streams that the shell has closed as /dev/null, and makes stdout and stderr write UTF-8."""
+    """Opens closed standard streams as /dev/null, and makes stdout and stderr write UTF-8."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -54,7 +54,7 @@ def prepare_streams() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
-    # Bytes of a path that are not UTF-8 are printed as they are, or as escapes.
+    # Bytes of a path that are not UTF-8 are printed unchanged, or as escapes.
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors)
@@ -62,7 +62,7 @@ def prepare_streams() -> None:
 
 @contextlib.contextmanager
 def _hidden() -> Iterator[None]:
-    """Makes imports of modules that are not needed fail, as if they were not installed."""
+    """Makes imports of unneeded modules fail, as if they were not installed."""
     names = [name for name in _HIDDEN_MODULES if name not in sys.modules]
     sys.modules.update(dict.fromkeys(names))  # type: ignore[arg-type] # None is how Python marks a missing module
     try:
@@ -74,7 +74,7 @@ def _hidden() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet_stderr() -> Iterator[None]:
-    """Sends what TensorFlow's C++ code writes to stderr to /dev/null, unless TF_CPP_MIN_LOG_LEVEL asks for it."""
+    """Sends stderr output of TensorFlow's C++ code to /dev/null, unless TF_CPP_MIN_LOG_LEVEL asks for it."""
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL") in ("0", "1"):
         yield
         return

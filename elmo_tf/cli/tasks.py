@@ -25,22 +25,20 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         parser = names.add_parser(name, help=about, description=about, allow_abbrev=False)
         actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
         train = _add_train(actions)
-        help_text = (
-            "print the scores on a file with labels, of each type or class, too; the last line is JSON with them"
-        )
+        help_text = "print the scores on a labeled file, in total and of each type or class; the last line is JSON"
         evaluate = add_command(actions, "evaluate", _evaluate, help_text, on_gpu=True)
         evaluate.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
         if name in ("sentiment", "entailment"):
-            help_text = "add how often each class was taken for each other one"
+            help_text = "add the confusion matrix: how often each class was taken for each other"
             evaluate.add_argument("--confusion", action="store_true", help=help_text)
         predict = add_command(actions, "predict", _predict, "print a line of JSON for each sentence", on_gpu=True)
         help_text = "running text, a sentence per line, or a format of the task; - for standard input"
         predict.add_argument("--input", dest="path", required=True, type=text_file, metavar="FILE", help=help_text)
         if name in systems.RAW_TEXT:
-            help_text = "read lines of running text, and split them so (default: by the system's own tokenizer)"
+            help_text = "read lines of running text, split in this way (default: by the system's own tokenizer)"
             predict.add_argument("--tokenizer", choices=tokenizers.TOKENIZERS, help=help_text)
         if name == "ner":
-            help_text = "a line of JSON for each sentence (default), or the input's lines with the tags in their column"
+            help_text = "a line of JSON for each sentence (default), or the input's lines with the predicted tags"
             predict.add_argument("--format", choices=("json", "conll"), default="json", help=help_text)
         text = add_command(actions, "text", _text, "print the sentences of a file, for `preprocess` and `finetune`")
         text.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
@@ -49,7 +47,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         help_text = "write a verified SavedModel that TensorFlow alone can load, and print its folder"
         export = add_command(actions, "export", _export, help_text)
         export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
-        train.add_argument("--workdir", required=True, metavar="DIR", help="made if it does not exist")
+        train.add_argument("--workdir", required=True, metavar="DIR", help="created if it does not exist")
         help_text = "a workdir of `train`, or the name of a published system: english-ner"
         export.add_argument(
             "--model", "--workdir", dest="workdir", required=True, nargs=1, metavar="SOURCE", help=help_text
@@ -144,7 +142,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 
 def _score_lines(scores: dict[str, Any]) -> list[str]:
-    """Returns the scores of `Trained.evaluate` as people read them."""
+    """Returns the scores of `Trained.evaluate` as readable lines."""
     metric, lines = scores["metric"], []
     if by_label := scores.get("by_label"):
         names = ("precision", "recall", "f1")

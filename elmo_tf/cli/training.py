@@ -42,7 +42,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     evaluate = add_command(commands, "evaluate", _evaluate, help_text, on_gpu=True)
     add = evaluate.add_argument
-    add("--workdir", required=True, metavar="DIR", help="made by `elmo-tf train`")
+    add("--workdir", required=True, metavar="DIR", help="a workdir of `elmo-tf train`")
     add("--data", required=True, metavar="DIR", help="records made with the workdir's vocabulary")
     add_checkpoint_argument(evaluate)
     help_text = (
@@ -56,13 +56,13 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", required=True, metavar="DIR", help="records to train on")
-    add("--workdir", required=True, metavar="DIR", help="checkpoints and logs; made if it does not exist")
+    add("--workdir", required=True, metavar="DIR", help="checkpoints and logs; created if it does not exist")
     add("--heldout", metavar="DIR", help="records to evaluate on; see train.eval_steps")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--steps", type=non_negative, metavar="N", help="train up to this step (train.steps)")
     help_text = (
-        "train up to this many passes over the data (train.epochs; 10 by default in a new workdir, which keeps the "
-        "length that it was given)"
+        "train up to this many passes over the data (train.epochs; default in a new workdir: 10; a workdir keeps its "
+        "length)"
     )
     length.add_argument("--epochs", type=positive, metavar="N", help=help_text)
     help_text = "stop after N evaluations without a better --heldout perplexity (train.patience, 0 by default: never)"
@@ -85,7 +85,7 @@ def _train(arguments: argparse.Namespace) -> None:
     if is_workdir(arguments.workdir):
         config = with_options(open_workdir(arguments.workdir).config)
         if from_preset:
-            # The preset's recipe does not replace the workdir's; another model will be refused.
+            # The preset's recipe does not replace the workdir's; a different model will be rejected.
             config = dataclasses.replace(config, model=from_preset.model)
     elif from_preset:
         config = from_preset
@@ -119,10 +119,10 @@ def _shared_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
 def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf import api
     from elmo_tf.records import record_folder
-    from elmo_tf.records.unigram import unigram_perplexity
+    from elmo_tf.training.evaluation import unigram_perplexity
 
     unigram = None
-    if arguments.unigram is not None:  # checked before the evaluation, which takes long
+    if arguments.unigram is not None:  # checked before the slow evaluation
         unigram = record_folder.open_folder(arguments.unigram)
         open_workdir(arguments.workdir).check_records(unigram)
     result = api.evaluate(arguments.workdir, arguments.data, arguments.checkpoint, arguments.batch_size)

@@ -89,7 +89,7 @@ def _verify(arguments: argparse.Namespace) -> None:
 
 
 def _embedder(model: str, text: str | None = None) -> "Embedder":
-    """Returns the model; TensorFlow computes if it reads the model, or is done first with scoring the file `text`."""
+    """Returns the model; TensorFlow computes if only it can read the model, or if it scores the file `text` sooner."""
     from elmo_tf import embedder, engines, sources
 
     source = sources.find(model)
@@ -100,7 +100,7 @@ def _embedder(model: str, text: str | None = None) -> "Embedder":
 
 
 def _num_tokens(text: str) -> float:
-    """Returns roughly how many tokens a file has, at 6 bytes per token; 0 for a pipe, whose size is unknown."""
+    """Returns the rough number of tokens of a file, at 6 bytes per token; 0 for a pipe, whose size is unknown."""
     from elmo_tf.corpus import corpora
 
     expansion = corpora.COMPRESSED.get(os.path.splitext(text)[1], 1)

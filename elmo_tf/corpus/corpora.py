@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 from elmo_tf.errors import InputError, reason
 from elmo_tf.files import stores
 
-# Endings of names, and roughly how many bytes of text a byte of such a file holds.
+# File endings, with the rough number of bytes of text per compressed byte.
 COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4, ".zst": 3}
 _TAR = re.compile(r"\.(tar(\.(gz|bz2|xz|zst))?|tgz|tbz2|txz|tzst)$")
-_FILE_READERS = 8  # tasks that share a compressed file, each of which has to decompress all of it
+_FILE_READERS = 8  # tasks that share a compressed file; each must decompress all of it
 _COMPARED_BYTES = 1 << 17  # of files of the same size, at a time
-_OPEN_SHARDS = 64  # that a task writes at the same time, at most; more shards of a file need more readers
+_OPEN_SHARDS = 64  # the most that a task writes at once; more shards of a file need more readers
 
 
 class TextFile(NamedTuple):
@@ -29,7 +29,7 @@ class TextFile(NamedTuple):
 
     path: str
     size: int  # bytes on disk
-    changed: float | None = None  # when it was last changed, as in `stores.Status`; None: not compared
+    changed: float | None = None  # time of last change, as in `stores.Status`; None: not compared
     is_fasta: bool = False  # whether it is read in records; set by `reading.inspect`
 
     @property
@@ -76,13 +76,11 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
 
     A pattern is a file, a folder (every file in it, at any depth), or a glob (`*`, `?`, `[..]`, `**` for any depth).
     Hidden files and folders match only where the pattern contains the dot that begins their names. A local file that
-    matches by several paths, through symbolic links, is read once: by its own name if that matches, else by the
-    shortest path. Links to folders are followed only where a pattern matches them: not inside a folder, and not by
-    `**`.
+    matches by several paths, through symbolic links, is read once: by its real name if that matches, else by the
+    shortest path. Links to folders are followed only if a pattern matches them: not inside a folder, and not by `**`.
 
     Raises:
-        InputError: if a pattern matches no file, or what could match cannot be read: a file, a folder, or a link to
-            nothing.
+        InputError: if a pattern matches no file, or a file, folder or dangling link that could match cannot be read.
     """
     by_target: dict[str, TextFile] = {}  # the files, by their paths without links
     for pattern in patterns:
@@ -106,7 +104,7 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """Returns paths relative to the deepest folder that all are in, which is enough to tell them apart."""
+    """Returns paths relative to their deepest common folder."""
     folders = [path.split("/")[:-1] for path in paths]
     is_shared = [len(set(names)) == 1 for names in zip(*folders, strict=False)]
     shared = (*is_shared, False).index(False)
@@ -127,7 +125,7 @@ def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
     # Shards left over by rounding down.
     if counts and not rest:
         counts[max(counts)] += free
-    # The rest may be empty files only, which must be read as well.
+    # The rest may be only empty files, which must still be read.
     if rest and not free:
         counts[max(counts, key=counts.__getitem__)] -= 1
         free = 1
@@ -145,7 +143,8 @@ def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
 def plan_in_order(corpus: list[TextFile], count: int) -> list[Task]:
     """Returns `count` tasks that together read `corpus` in order; some may be empty.
 
-    A compressed file is cut into a few parts, by an estimate of its text: each task decompresses all that comes before.
+    A compressed file is cut into a few parts, by an estimate of its text: each task decompresses everything before its
+    part.
     """
     return [Task(number, (number,), slices) for number, slices in enumerate(_cut(corpus, count, _FILE_READERS))]
 
@@ -178,9 +177,9 @@ def _cut(corpus: list[TextFile], count: int, max_slices: int = 1) -> list[tuple[
 
 
 def originals(corpus: Sequence[TextFile]) -> dict[str, str]:
-    """Returns, for each file with the bytes of an earlier one, the first such file: both by path.
+    """Returns, for each file that equals an earlier one, the first such file: both by path.
 
-    Only what has the same size is opened, and only what also has the same beginning is read whole.
+    Only files of the same size are opened, and only those with the same beginning are read whole.
     """
     keys: dict[str, tuple[Any, ...]] = {file.path: (file.size,) for file in corpus if file.size}
     for is_whole in (False, True):
@@ -204,7 +203,7 @@ def _checksum(path: str, is_whole: bool) -> bytes:
 
 
 def check_unchanged(corpus: Sequence[TextFile]) -> None:
-    """Raises `InputError`, naming the first file whose size or modification time differs by now."""
+    """Raises `InputError`, naming the first file whose size or modification time has changed."""
     statuses = stores.map_concurrently(stores.status, (file.path for file in corpus))
     for file, status in zip(corpus, statuses, strict=True):
         check_status(file, status)
@@ -225,7 +224,7 @@ def _match_local(pattern: str) -> dict[str, stores.Status]:
     if pattern and _mode(absolute, follow_links=False):
         matched = [absolute]
     elif glob.has_magic(pattern):
-        # A folder that exists is no pattern, such as `[old]`.
+        # An existing folder, such as `[old]`, is not a pattern.
         top = next(folder for folder in pathlib.Path(absolute).parents if os.path.isdir(folder))
         matched = _expand(str(top), pathlib.Path(absolute).relative_to(top).parts)
     paths = {file for path in matched for file in _files(path)}
@@ -252,7 +251,7 @@ def _expand(folder: str, parts: Sequence[str]) -> Iterator[str]:
 
 
 def _files(path: str) -> Iterator[str]:
-    """Yields a file, or those in a folder at any depth. Raises `InputError` for what is neither."""
+    """Yields a file, or those in a folder at any depth. Raises `InputError` for anything else."""
     mode = _mode(path)
     if stat.S_ISREG(mode):
         yield path
@@ -265,7 +264,7 @@ def _files(path: str) -> Iterator[str]:
 
 
 def _entries(folder: str, pattern: str = "*") -> list[os.DirEntry]:
-    """Returns what in a folder matches a glob, hidden entries only if the glob begins with a dot."""
+    """Returns the entries of a folder that match a glob, hidden ones only if the glob begins with a dot."""
     with _naming(folder), os.scandir(folder) as entries:
         return [
             entry
@@ -275,22 +274,22 @@ def _entries(folder: str, pattern: str = "*") -> list[os.DirEntry]:
 
 
 def _mode(path: str, follow_links: bool = True) -> int:
-    """Returns the type and permissions of what is at `path`; 0 if nothing is. Raises `InputError` if that is unknown.
+    """Returns type and permissions of `path`; 0 if it does not exist. Raises `InputError` if they cannot be read.
 
-    A link to nothing is an error if links are followed.
+    A dangling link is an error if links are followed.
     """
     try:
         with _naming(path):
             return os.stat(path, follow_symlinks=follow_links).st_mode
     except (FileNotFoundError, NotADirectoryError):
         if follow_links and os.path.islink(path):
-            raise InputError(path, "a link to nothing; remove it, or restore what it leads to") from None
+            raise InputError(path, "a link to nothing; remove it, or restore its target") from None
         return 0
 
 
 @contextlib.contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Turns errors of the file system in the block, but not that nothing is there, into one that names the path."""
+    """Turns file system errors in the block, except for a missing path, into one that names the path."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError):
@@ -307,15 +306,10 @@ def _preference(file: TextFile) -> tuple[bool, int, str]:
 
 
 def _match_remote(pattern: str) -> dict[str, stores.Status]:
-    """Returns the files by path."""
+    """Returns the files by path, except those where a wildcard matched the dot that begins a name."""
     pattern = pattern.rstrip("/")
     for wildcard in (pattern, stores.join(pattern, "**")):
         matched = stores.match(wildcard).items()
-        if files := {path: status for path, status in matched if not _is_hidden(path, pattern)}:
+        if files := {path: status for path, status in matched if path.count("/.") <= pattern.count("/.")}:
             return files
     return {}
-
-
-def _is_hidden(path: str, pattern: str) -> bool:
-    """Whether a wildcard of a remote `pattern` matched a dot that begins a name in `path`."""
-    return path.count("/.") > pattern.count("/.")

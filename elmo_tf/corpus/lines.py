@@ -13,7 +13,7 @@ MAX_LINE_BYTES = 1 << 16  # a longer line, or paragraph of running text, is spli
 MAX_TOKEN_BYTES = 1000  # a longer token is cut, so no word of a vocabulary is longer
 
 
-# What happens to irregular text; `info.json` has the count of each.
+# Treatment of irregular text; `info.json` has the count of each.
 RULES = {
     "invalid_utf8_lines": "dropped; to keep them, convert the file, for example with iconv",
     "blank_lines": "dropped",
@@ -26,7 +26,7 @@ RULES = {
     "long_tokens": f"cut to {MAX_TOKEN_BYTES:,} bytes",
 }
 _NOT_RESIDUES = b" \t\r\v\f\n*"  # white space and stops
-# Only at the beginning of a token: a search from each of its bytes would take quadratic time.
+# Only at the beginning of a token: searching from each of its bytes would take quadratic time.
 _LONG_TOKEN = re.compile(rb"(?<!\S)(\S{%d})\S+" % MAX_TOKEN_BYTES)
 # Up to white space or, if there is none, to the end of a character.
 _CHUNK = re.compile(rb".{1,%d}(?:\s|\Z)|.{1,%d}(?![\x80-\xBF])" % ((MAX_LINE_BYTES,) * 2), re.DOTALL)
@@ -53,7 +53,7 @@ class Cleaner(NamedTuple):
         irregular = self._irregular(block, lines)  # `long_lines` is added below
         if irregular["byte_order_marks"]:
             lines = [line.removeprefix(codecs.BOM_UTF8) for line in lines]
-        # An invalid line becomes blank, which ends a paragraph. In FASTA, it may be a header: only the bytes go.
+        # An invalid line becomes blank, which ends a paragraph. In FASTA, it may be a header: only bytes are dropped.
         if irregular["invalid_utf8_lines"]:
             lines = [line if _is_utf8(line) else _valid(line) if records else b"" for line in lines]
         if irregular["long_tokens"]:
@@ -78,7 +78,7 @@ class Cleaner(NamedTuple):
         counts["unterminated_lines"] = int(not data.endswith(b"\n") and not block.is_cut)
         for byte, rule in ((b"\r", "carriage_return_lines"), (b"\0", "nul_lines")):
             counts[rule] = sum(byte in line for line in lines) if byte in data else 0
-        if codecs.BOM_UTF8 in data:  # files that were joined have them inside
+        if codecs.BOM_UTF8 in data:  # concatenated files have them inside
             counts["byte_order_marks"] = sum(line.startswith(codecs.BOM_UTF8) for line in lines)
         counts["invalid_utf8_lines"] = 0 if _is_utf8(data) else sum(not _is_utf8(line) for line in lines)
         if not data.isascii():
@@ -91,7 +91,7 @@ class Cleaner(NamedTuple):
 
 
 def shorten(words: list[bytes], irregular: collections.Counter) -> list[bytes]:
-    """Applies the rule for long tokens to words that a tokenizer has split, and counts it.
+    """Applies the rule for long tokens to a tokenizer's words, and counts its uses.
 
     In a language without spaces, the text between white space may be a paragraph rather than a token.
     """

@@ -2,7 +2,7 @@
 
     elmo-tf corpus lm1b --output corpora/lm1b
 
-The output folder appears when all files in it are complete. An interrupted download resumes. A run that is killed may
+The output folder appears when all files in it are complete. An interrupted download resumes. A killed run may
 leave `OUTPUT.download` or a hidden folder `.OUTPUT.incomplete-...` beside it, which can be deleted.
 """
 
@@ -22,18 +22,18 @@ URL = "http://www.statmt.org/lm-benchmark/1-billion-word-language-modeling-bench
 SIZE = 1_792_209_805  # bytes
 SHA256 = "01ba60381110baf7f189dfd2b8374de371e8c9a340835793f190bdae9e90a34e"
 ROOT = "1-billion-word-language-modeling-benchmark-r13output"  # the archive's only folder
-# The folders in it that are unpacked: the files directly in them.
+# Its folders whose direct files are unpacked.
 FOLDERS = ("training-monolingual.tokenized.shuffled", "heldout-monolingual.tokenized.shuffled")
 
 _log = logging.getLogger("elmo_tf")
 
 
 def fetch(output: str | os.PathLike, archive: str | os.PathLike | None = None) -> None:
-    """Makes the folder `output` with the folders of training and held-out text.
+    """Creates the folder `output` with the folders of training and held-out text.
 
     Args:
         output: a new folder.
-        archive: a downloaded copy to unpack, which stays where it is; None: download it to `OUTPUT.download`, which is
+        archive: a downloaded copy to unpack, which is kept; None: download it to `OUTPUT.download`, which is
             deleted at the end.
 
     Raises:

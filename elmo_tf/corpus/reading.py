@@ -16,16 +16,16 @@ from elmo_tf.corpus import corpora
 from elmo_tf.errors import InputError, reason
 from elmo_tf.files import compressed, content, stores
 
-_LINE, _PARAGRAPH, _RECORD = "line", "paragraph", "record"  # what is read whole
-BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, few enough for the cache
+_LINE, _PARAGRAPH, _RECORD = "line", "paragraph", "record"  # units that are read whole
+BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, but fits in the cache
 KEPT_TOKEN_BYTES = 1 << 12  # of a token that fills a block; the rest is skipped
-_PIECE_BYTES = 1 << 16  # read at a time of a line of any length
+_PIECE_BYTES = 1 << 16  # read at a time within a long line
 _MAX_LOOKAHEAD = 1 << 20  # bytes after its end in which a slice looks for the end of its last paragraph
 _SPACE = rb"[ \t\v\f\r]"
 _LAST_PARAGRAPH = re.compile(rb".*\n" + _SPACE + rb"*\n", re.DOTALL)
 _LAST_SPACE = re.compile(rb".*" + _SPACE, re.DOTALL)
 _FASTA_BEGIN = re.compile(rb"(\s*\n)?>")  # a header at the beginning of a line, after blank lines
-_FASTA_ENDINGS = (".fa", ".fasta", ".faa", ".fna")  # the usual ones; they only choose an error
+_FASTA_ENDINGS = (".fa", ".fasta", ".faa", ".fna")  # the usual ones; used only to choose an error
 
 
 class Block(NamedTuple):
@@ -36,7 +36,7 @@ class Block(NamedTuple):
     position: int  # of the first byte in the file's text
     is_continuation: bool = False  # whether the first line, or paragraph, began in the previous block
     is_cut: bool = False  # whether the last line, or paragraph, is too long and continues in the next block
-    is_fasta: bool = False  # whether it is of a FASTA file: whole records
+    is_fasta: bool = False  # whether it consists of FASTA records
 
 
 def inspect(corpus: Iterable[corpora.TextFile], tokenizer: str) -> list[corpora.TextFile]:
@@ -82,14 +82,14 @@ def read_blocks(
 
 @contextlib.contextmanager
 def _named(path: str) -> Iterator[None]:
-    """Turns what Python's modules and stores raise in the block into errors that name the file."""
+    """Turns exceptions of Python's modules and stores in the block into errors that name the file."""
     try:
         yield
     except (InputError, stores.ReadError, ModuleNotFoundError):
         raise
     except Exception as error:
         module = type(error).__module__.partition(".")[0]
-        # Python's own modules raise errors without a number about damaged contents.
+        # For damaged contents, Python's modules raise errors without a number.
         is_damage = (
             isinstance(error, compressed.DAMAGED) and not getattr(error, "errno", None) and module != "apache_beam"
         )
@@ -137,7 +137,7 @@ def _blocks(
         if len(waiting) < BLOCK_BYTES:
             continue
         last, continues = _split_point(waiting, unit, not is_whitespace_tokenized)
-        # All of it is a single token or header, too long to be of use: keep its beginning.
+        # A single token or header, too long to be useful: keep its beginning.
         if last == 0:
             rest = len(waiting) - _unfinished(waiting)
             waiting = waiting[: KEPT_TOKEN_BYTES - _unfinished(waiting[:KEPT_TOKEN_BYTES])] + waiting[rest:]
@@ -152,7 +152,7 @@ def _blocks(
 def _slice_start(text: BinaryIO, offset: int, unit: str) -> int:
     """Returns where the first line of a slice from `offset` on begins, which is where the previous slice ends.
 
-    In running text that is after the first blank line, but not much further than `_MAX_LOOKAHEAD`.
+    In running text that is after the first blank line, but not much beyond `_MAX_LOOKAHEAD`.
     """
     if offset == 0:
         return 0

@@ -47,7 +47,7 @@ class Settings(NamedTuple):
 
 
 def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
-    """Returns what happens to irregular text, by the names in `lines.RULES`; see `Reader`."""
+    """Returns the treatment of irregular text, by the names in `lines.RULES`; see `Reader`."""
     applied = dict(lines.RULES)
     if settings.tokenizer != "whitespace":
         applied["nul_lines"] = "kept; NUL is white space to this tokenizer"
@@ -149,7 +149,7 @@ class Reader:
 
 
 def read_lines(path: str, tokenizer: str) -> Iterator[str]:
-    """Yields each line of a file or pipe, or each sequence of a FASTA file, before it is split by the tokenizer."""
+    """Yields each line of a file or pipe, or each sequence of a FASTA file, before tokenization."""
     is_empty = True
     with copied_if_pipe(path) as source:
         cleaner = lines.Cleaner(paragraphs=False, is_whitespace_tokenized=tokenizer == "whitespace", numbered=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Words = Sequence[bytes]  # the tokens of a sentence
 Name = Literal["numpy", "tensorflow"]
 
-SCORED_TOKENS = 25_000  # from which on TensorFlow is done first, its start included
+SCORED_TOKENS = 25_000  # from this many on, TensorFlow finishes scoring first, its start included
 
 _log = logging.getLogger("elmo_tf")
 
@@ -52,10 +52,10 @@ class Engine(Protocol):
 
 
 class Engines:
-    """The engine that was chosen for a model, and NumPy's for what only that computes; made when first asked for.
+    """The engine chosen for a model, and NumPy's for what only it computes; created on first use.
 
-    A copy in another process reads the model again, when first asked: its weights would take longer to send than to
-    read, and if reading failed while unpickling, `multiprocessing.Pool` would wait for ever.
+    A copy in another process reads the model again on first use: its weights would take longer to send than to read,
+    and if reading failed while unpickling, `multiprocessing.Pool` would wait forever.
 
     Args:
         source: where the model comes from.
@@ -72,7 +72,7 @@ class Engines:
     def __init__(self, source: "Source", requested: Name | None = None, num_threads: int | None = None):
         self._arguments = source, requested, num_threads
         self.name = _choose(source, requested, num_threads)
-        self._advises = requested is None and self.name == "numpy"  # until it has
+        self._advises = requested is None and self.name == "numpy"  # once
         self._made: dict[Name, Engine] = {}
         self._lock = threading.Lock()  # several threads may ask
 
@@ -114,7 +114,7 @@ def _choose(source: "Source", requested: Name | None, num_threads: int | None) -
 
 
 def fastest(source: "Source", num_scored: float = 0) -> Name:
-    """Returns the engine that is done first, its start included, if it scores about so many tokens, or embeds."""
+    """Returns the engine that finishes first, its start included, with scoring about this many tokens, or embedding."""
     if source.needs_tensorflow or (num_scored > SCORED_TOKENS and tensorflow_is_installed()):
         return "tensorflow"
     return "numpy"
@@ -128,7 +128,7 @@ def make(source: "Source", name: Name, num_threads: int | None = None) -> Engine
         ModuleNotFoundError: if it needs TensorFlow, which is not installed.
     """
     if name == "tensorflow" or source.needs_tensorflow:
-        from elmo_tf import extras  # noqa: PLC0415 - what NumPy computes does not need it
+        from elmo_tf import extras  # noqa: PLC0415 - NumPy's engine does not need it
 
         extras.check_installed("tensorflow")
         extras.check_keras_backend()

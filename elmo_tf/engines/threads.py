@@ -24,7 +24,7 @@ _numbers: list[int] = []  # of threads of each library before these calls
 
 @functools.cache
 def _blas() -> threadpoolctl.ThreadpoolController:
-    """What controls NumPy's BLAS library; nothing on macOS, where that is Accelerate."""
+    """The controller of NumPy's BLAS library; empty on macOS, where that is Accelerate."""
     return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
@@ -61,7 +61,7 @@ def products_on_one_thread() -> Iterator[None]:
 
 def _set(numbers: list[int]) -> None:
     """Sets how many threads each library uses."""
-    # threadpoolctl would ignore what another thread than the first one sets.
+    # threadpoolctl ignores limits set by any thread but the first.
     threadpoolctl.OpenBLASController.clear_controlling_thread(force=True)
     for library, number in zip(_blas().lib_controllers, numbers, strict=True):
         library.set_num_threads(number)

@@ -1,4 +1,4 @@
-"""Compressed files, read to their end: their text, whatever number of streams and padding they consist of.
+"""Compressed files, read to their end: the text of all their streams, with or without padding.
 
 Python's own `bz2` and `lzma` files stop without an error at damage in the header of a later stream, and at padding.
 """
@@ -15,8 +15,8 @@ from elmo_tf import extras
 
 _CHUNK_BYTES = 1 << 16  # compressed, read at a time
 _BUFFER_BYTES = 1 << 17  # of text
-_XZ_PADDING = 4  # padding in an xz file is a multiple of so many bytes
-DAMAGED = (EOFError, zlib.error, lzma.LZMAError, OSError)  # what the modules raise about damaged contents
+_XZ_PADDING = 4  # padding in an xz file is a multiple of this many bytes
+DAMAGED = (EOFError, zlib.error, lzma.LZMAError, OSError)  # raised by the modules for damaged contents
 
 
 class _Streams(io.RawIOBase):
@@ -25,7 +25,7 @@ class _Streams(io.RawIOBase):
     Args:
         file: the compressed file.
         begin_stream: returns the decompressor of a stream.
-        padding_unit: what the number of NULs is a multiple of.
+        padding_unit: the number of NULs is a multiple of it.
     """
 
     def __init__(self, file: IO[bytes], begin_stream: Callable[[], Any], padding_unit: int):
@@ -35,7 +35,7 @@ class _Streams(io.RawIOBase):
 
     def _restart(self) -> None:
         self._position = 0  # in the text
-        self._compressed = b""  # what is read and not yet decompressed
+        self._compressed = b""  # read but not yet decompressed
         self._stream = self._begin_stream()  # None at the end of the file
 
     def readable(self) -> bool:

@@ -7,7 +7,7 @@ from typing import IO
 from elmo_tf.errors import InputError
 
 HEADER_BYTES = 1 << 12  # of a file's text that `check_text` needs
-_LINE_BYTES = 1 << 17  # more to read of a long first line, to see how it ends
+_LINE_BYTES = 1 << 17  # more to read of a long first line, to find its end
 # First bytes of files that would otherwise pass for text with a few irregular lines.
 _NOT_TEXT = {
     b"\x1f\x8b": "a gzip file whose name does not end in .gz",
@@ -49,9 +49,9 @@ def check_prose(path: str, header: bytes) -> None:
 
 
 def _unmarked_utf16(header: bytes) -> str | None:
-    """Returns the encoding of UTF-16 without a byte order mark, in which white space is a pair of it and a NUL.
+    """Returns the encoding of UTF-16 without a byte order mark, in which white space comes with a NUL.
 
-    A text without white space has to be ASCII.
+    Text without white space is recognized only if it is ASCII.
     """
     num_spaces = sum(header.count(byte) for byte in _WHITE_SPACE)
     for encoding in ("utf-16le", "utf-16be"):

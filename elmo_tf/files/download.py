@@ -1,4 +1,4 @@
-"""Downloads a file: resumes where an earlier attempt ended, and checks size and SHA-256 as far as they are known."""
+"""Downloads a file: resumes where an earlier attempt ended, and checks size and SHA-256 if known."""
 
 import contextlib
 import http.client
@@ -27,17 +27,17 @@ _log = logging.getLogger("elmo_tf")
 def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path) -> None:
     """Downloads a file to `path`. Until it is complete, its name ends in `.part`; the next call resumes from there.
 
-    A file that is at `path` already is checked, and not downloaded again if its size is known.
+    An existing file is checked, and not downloaded again if its size is known.
 
     Args:
-        url: another server may send the rest of a part: ETag and date are not compared.
+        url: the rest of a part may come from a different server: ETag and date are not compared.
         size: in bytes; None: as the server says.
         sha256: hexadecimal; None: not compared.
         path: of the complete file.
 
     Raises:
         InputError: if the server does not have the file, or the disk cannot hold it. A partial file is kept; a file
-            with the wrong checksum is removed.
+            with a wrong checksum is removed.
     """
     if not re.fullmatch("https?://[^/@]+(/.*)?", url):
         problem = "not an http:// or https:// address without user name and password"
@@ -71,7 +71,7 @@ def without_credentials(url: str) -> str:
 
 @contextlib.contextmanager
 def writing(path: pathlib.Path) -> Iterator[None]:
-    """Turns an error of the disk in the block, which writes `path`, into an `InputError`."""
+    """Turns disk errors in the block, which writes `path`, into an `InputError`."""
     try:
         yield
     except OSError as error:
@@ -79,7 +79,7 @@ def writing(path: pathlib.Path) -> Iterator[None]:
 
 
 class _TemporaryError(ConnectionError):
-    """The server says that it cannot answer now."""
+    """The server is temporarily unavailable."""
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -97,16 +97,16 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def _receive_rest(url: str, size: int | None, part: pathlib.Path) -> None:
-    """Appends the rest of the file to `part`; all of it, if the server does not send the rest alone."""
+    """Appends the rest of the file to `part`, or replaces `part` if the server sends the whole file."""
     start = part.stat().st_size if part.exists() else 0
     if start == size:
         return
     with _opened(url, start) as response:
         if response.status == http.HTTPStatus.PARTIAL_CONTENT:
-            # A server may send less than was asked for, so the total is not that of this response.
+            # A server may send less than requested, so the total is not that of this response.
             span = re.fullmatch(rf"bytes {start}-[0-9]+/([0-9]+)", response.headers.get("Content-Range", ""))
             if not span:
-                raise InputError(url, f"the server does not send the file from byte {start:,} on; delete {part}")
+                raise InputError(url, f"the server cannot send the file from byte {start:,} on; delete {part}")
             total = int(span[1])
         else:
             start, length = 0, response.headers.get("Content-Length", "0")
@@ -120,7 +120,7 @@ def _receive_rest(url: str, size: int | None, part: pathlib.Path) -> None:
         report = progress.reporter("downloading {:,} of {:,} MB")
         while data := response.read1(_CHUNK_BYTES):
             if start + len(data) > total:
-                raise InputError(url, f"the server sends more than the {total:,} bytes that it announces")
+                raise InputError(url, f"the server sends more than the {total:,} bytes that it announced")
             with writing(part), open(part, "ab", opener=staging.no_link) as file:
                 file.write(data)
             start += len(data)

@@ -1,7 +1,7 @@
-"""HDF5 files, whoever wrote them: nothing in one makes the HDF5 library read another file.
+"""HDF5 files from untrusted sources: nothing in one makes the HDF5 library read another file.
 
-A dataset can have its data in external storage, or in other files of which it is a view, and a link can lead to
-another file: a file of weights could then make any file of this machine part of a model.
+A dataset can keep its data in external storage or be a view of other files, and a link can lead to another file: a
+file of weights could then make any file of this machine part of a model.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ _KERAS_WEIGHTS = "model.weights.h5"
 
 @contextlib.contextmanager
 def open_file(path: str | os.PathLike) -> Iterator[h5py.File]:
-    """Yields a file for reading; what h5py raises in the block is reported as damage.
+    """Yields a file for reading; h5py's exceptions in the block are reported as damage.
 
     Raises:
         InputError: as `intact.check_regular` and `check_contained`, or if it is not a complete HDF5 file.

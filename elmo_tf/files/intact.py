@@ -7,12 +7,12 @@ import stat
 
 from elmo_tf.errors import InputError, unreadable
 
-# The first bytes of what `git clone` writes instead of a file if Git LFS is not installed.
+# The first bytes of the pointer that `git clone` writes instead of a file without Git LFS.
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def problem_of(path: str | os.PathLike) -> str | None:
-    """Returns what is wrong with a file that is read because a folder has it; None if it is a regular file.
+    """Returns what is wrong with a file found in a folder; None if it is a regular file.
 
     A pipe may never be written to, and a device may have no end; neither is opened. A link to a file is followed.
     """

@@ -1,4 +1,4 @@
-"""JSON: what this package writes, and files of whoever wrote them, whose values are checked when they are read."""
+"""JSON files of this package and of others; values are checked when they are read."""
 
 import json
 import math
@@ -35,7 +35,7 @@ def parse(content: str | bytes, kind: type[_Value], source: str) -> _Value:
 
 
 def dumps(value: Any, **settings: Any) -> str:
-    """Returns `json.dumps(value, **settings)` with null for the numbers that JSON does not know: infinity and NaN."""
+    """Returns `json.dumps(value, **settings)` with null for numbers that JSON lacks: infinity and NaN."""
     try:
         return json.dumps(value, allow_nan=False, **settings)
     except ValueError:

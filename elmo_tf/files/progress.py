@@ -18,7 +18,7 @@ _BAR_CELLS = 20
 class ProgressLine:
     """A line that is redrawn on a terminal, and printed every few seconds elsewhere.
 
-    Its first text is due `at_once`, or only after the usual interval.
+    Its first text is shown `at_once`, or after the usual interval.
     """
 
     def __init__(self, at_once: bool = True):
@@ -58,7 +58,7 @@ class ProgressLine:
 
 
 def reporter(template: str) -> Callable[[int, int], None]:
-    """Returns a function that is called with how many things are done and how many there are.
+    """Returns a function to call with the number of things done and the total.
 
     It shows both numbers in `template`, such as `scored {:,} of {:,} sentences`, and a bar in place of `{bar}`.
     """

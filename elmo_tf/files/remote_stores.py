@@ -1,4 +1,4 @@
-"""What `stores` needs for remote stores only: Beam's file systems and extras, and our client for S3."""
+"""Parts of `stores` for remote stores: Beam's file systems and extras, and our client for S3."""
 
 import importlib.util
 from typing import Any, BinaryIO
@@ -50,12 +50,12 @@ def system(path: str) -> FileSystem:
 
 
 def open_file(path: str) -> BinaryIO:
-    """Opens a file for reading, as it is stored."""
+    """Opens a file for reading, without decompression."""
     return system(path).open(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
 def create(path: str) -> BinaryIO:
-    """Opens a new file for writing, as it is given."""
+    """Opens a new file for writing, without compression."""
     return system(path).create(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 

@@ -31,8 +31,8 @@ def _no_retry_without_credentials() -> Iterator[None]:
 class Client(boto3_client.Client):
     """Beam's client of S3.
 
-    Beam makes a client for each request, and each time boto3 reads its files, which takes 0.2 s of a core. Here all
-    clients of a process share a boto3 connection, which is thread-safe.
+    Beam makes a client for each request, each time making boto3 read its files for 0.2 s of CPU. Here all clients of a
+    process share a boto3 connection, which is thread-safe.
     """
 
     def __init__(self, options: PipelineOptions | dict[str, Any]):

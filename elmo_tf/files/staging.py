@@ -13,16 +13,16 @@ from elmo_tf.errors import InputError
 
 
 def check_for_tensorflow(path: str | os.PathLike) -> None:
-    """Raises `InputError` if TensorFlow cannot read files at `path`: it takes paths for patterns, and needs UTF-8."""
+    """Raises `InputError` if TensorFlow cannot read files at `path`: it treats paths as patterns, and needs UTF-8."""
     target = _target(path)
     if any("\udc80" <= character <= "\udcff" for character in target):
         raise InputError(str(path), "the path is not UTF-8, which TensorFlow needs")
     if not {*"*?[]\\"}.isdisjoint(target):
-        raise InputError(str(path), "TensorFlow takes a path with *, ?, [, ] or \\ for a pattern; use another path")
+        raise InputError(str(path), "TensorFlow treats a path with *, ?, [, ] or \\ as a pattern; use another path")
 
 
 def check_link(path: str | os.PathLike) -> None:
-    """Raises `InputError` if `path`, or a folder above it, is a link to nothing: what it names is not written to."""
+    """Raises `InputError` if `path`, or a folder above it, is a dangling link: its target is not written to."""
     absolute = pathlib.Path(os.path.abspath(path))
     for link in (absolute, *absolute.parents):
         if link.is_symlink() and not link.exists():
@@ -43,7 +43,7 @@ def check_file(path: str | os.PathLike) -> None:
 
 
 def check_new_file(path: str | os.PathLike) -> None:
-    """Raises `InputError` unless a file can be written at `path`, where there is none."""
+    """Raises `InputError` unless a new file can be written at `path`."""
     check_file(path)
     if os.path.lexists(path):
         raise InputError(str(path), "already exists; name a new file")
@@ -125,7 +125,7 @@ def unique_id() -> str:
 
 
 def temporary_name(name: str, identifier: str | None = None) -> str:
-    """Returns a hidden name for a file until it is complete, which no other writer uses without the identifier."""
+    """Returns a hidden name for an unfinished file; no other writer uses it without the identifier."""
     return f".{name}.incomplete-{identifier or unique_id()}"
 
 

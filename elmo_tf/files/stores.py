@@ -16,7 +16,13 @@ from elmo_tf.errors import InputError, printable, reason
 from elmo_tf.files import intact, staging
 
 REQUESTS = 16  # to a store at a time
-_LIBRARIES = ("apache_beam", "azure", "boto3", "botocore", "google")  # of stores; not all their errors are `OSError`s
+_LIBRARIES = (
+    "apache_beam",
+    "azure",
+    "boto3",
+    "botocore",
+    "google",
+)  # of stores; they also raise other errors than `OSError`
 _SCHEME = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")  # as Beam finds it
 UNSEEN = "all workers need it under this path"
 
@@ -28,7 +34,7 @@ class _FileError(OSError):
 
 
 class WriteError(_FileError):
-    """A file cannot be written, because the disk is full for example. Data already written are kept."""
+    """A file cannot be written, for example because the disk is full. Data already written are kept."""
 
 
 class ReadError(_FileError):
@@ -48,7 +54,7 @@ def is_local(path: str) -> bool:
 
 
 def check_store(path: str) -> None:
-    """Raises `InputError`, naming `path`, if its store cannot be reached: what is missing, or what the store says."""
+    """Raises `InputError`, naming `path`, if its store cannot be reached: a missing package, or the store's message."""
     if is_local(path):
         return
     try:
@@ -182,7 +188,7 @@ def delete(paths: Iterable[str]) -> None:
     """Deletes files of the same file system; those that are missing or cannot be deleted are skipped."""
     paths = list(paths)
     if paths and not is_local(paths[0]):
-        with contextlib.suppress(Exception):  # of any library; some go on after a file that they cannot delete
+        with contextlib.suppress(Exception):  # of any library; some continue after a file that they cannot delete
             _remote().system(paths[0]).delete(paths)
         return
     for path in paths:

@@ -1,1 +1,1 @@
-"""The network in TensorFlow: plain in `bilm.py`, which is to be read; fast in `fast.py`, which is used."""
+"""The network in TensorFlow: plain in `bilm.py`, for reading; fast in `fast.py`, for use."""

@@ -1,4 +1,4 @@
-"""ELMo's network, the whole of it in this file, in plain TensorFlow and Keras.
+"""The whole of ELMo's network, in plain TensorFlow and Keras.
 
 It follows Peters et al. 2018, "Deep contextualized word representations" (arXiv 1802.05365), in the paper's symbols:
 
@@ -7,16 +7,16 @@ It follows Peters et al. 2018, "Deep contextualized word representations" (arXiv
     h_kj   layer j of token k, j = 0 .. L, forward and backward side by side; h_k0 = [x_k; x_k] (section 3.2)
     s_j    weights of the layers, with the scale gamma (equation 1)
 
-What the paper does not say (clips, the forget gate's bias, the order of the gates) is from the program that trained the
-published weights, bilm-tf, and is marked so. Gradients are TensorFlow's.
+Details that the paper omits (clips, the forget gate's bias, the order of the gates) follow bilm-tf, the program that
+trained the published weights, and are marked as such. Gradients are TensorFlow's.
 
-This is what is true, and it is slow. `fast.py` has the network that people use, `BiLM`: it computes the same with other
-algorithms, and tests compare each with the part of this file that it replaces. Shapes stand beside the lines:
+This file is the reference, and slow. `fast.py` has the network in use, `BiLM`: it computes the same with other
+algorithms, and tests compare each with the part of this file that it replaces. Comments give shapes:
 
     B  sentences, or streams of text in training      P  projection_dim, the width of a token's vector
     T  time steps                                     U  units of an LSTM
     C  character ids of a token                       E  width of a character's vector
-    N  tokens, where it does not matter whose         V  words of the softmax
+    N  tokens of any sentences                        V  words of the softmax
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -80,7 +80,7 @@ class CharCNN(Tracked, keras.layers.Layer):
         self.kernels, self.biases = [], []
         for n, (width, count) in enumerate(config.filters):
             narrow = normal(0.0, (width * config.embedding_dim) ** -0.5)
-            initial = uniform(-0.05, 0.05) if config.activation == "relu" else narrow  # as bilm-tf
+            initial = uniform(-0.05, 0.05) if config.activation == "relu" else narrow  # as in bilm-tf
             shape = (width, config.embedding_dim, count)
             self.kernels.append(self.add_weight(shape, initial, name=f"kernel_{n}"))
             self.biases.append(self.add_weight((count,), "zeros", name=f"bias_{n}"))
@@ -101,7 +101,7 @@ class CharCNN(Tracked, keras.layers.Layer):
             f = tf.nn.conv1d(characters, kernel, stride=1, padding="VALID") + bias  # (N, C - width + 1, count)
             maxima.append(tf.reduce_max(f, 1))  # (N, count); pads after a short token count like any character
         y = tf.concat(maxima, -1)  # (N, filters)
-        y = tf.nn.relu(y) if self.config.activation == "relu" else tf.tanh(y)  # after the maximum, as bilm-tf
+        y = tf.nn.relu(y) if self.config.activation == "relu" else tf.tanh(y)  # after the maximum, as in bilm-tf
         for highway in self.highways:
             y = highway(y)  # (N, filters)
         x = y if self.projection is None else self.projection(y)  # (N, P)
@@ -109,7 +109,7 @@ class CharCNN(Tracked, keras.layers.Layer):
 
 
 class _Projection(keras.layers.Dense):
-    """A dense layer that `model.quantize` leaves as it is: Keras could not load the model again."""
+    """A dense layer that `model.quantize` skips: Keras could not load the quantized model."""
 
 
 # ---- Vectors through time: section 3.4; the projection is that of Sak et al. 2014 (arXiv 1402.1128) ----
@@ -203,7 +203,7 @@ class SampledSoftmax(keras.layers.Layer):
         self.kernel.assign(self.kernel * 0.1)
 
     def is_full(self, num_sampled: int) -> bool:
-        """Whether `num_sampled` means all words: drawing most of them without repeats takes longer than that."""
+        """Whether `num_sampled` means all words: drawing most of them without repeats takes longer than using all."""
         return num_sampled == 0 or 4 * num_sampled > 3 * self.vocab_size
 
     def call(self, inputs, targets, num_sampled=0, seed=None):
@@ -217,7 +217,7 @@ class SampledSoftmax(keras.layers.Layer):
         true_logits -= tf.math.log(target_counts)  # (N,)
         logits = tf.matmul(inputs, tf.gather(self.kernel, words), transpose_b=True) + tf.gather(self.bias, words)
         logits -= tf.math.log(word_counts)  # (N, num_sampled)
-        is_target = tf.cast(targets[:, None], words.dtype) == words  # a target in the sample is no negative
+        is_target = tf.cast(targets[:, None], words.dtype) == words  # a target in the sample is not a negative
         logits = tf.concat([true_logits[:, None], tf.where(is_target, tf.float32.min, logits)], 1)
         return tf.reduce_logsumexp(logits, 1) - true_logits
 
@@ -231,8 +231,8 @@ def log_uniform_sample(
     saved nor set, so that training could not be resumed exactly.
 
     Returns:
-        the words int64 `(num_sampled,)` in the order drawn; and the expected counts, in as many tries as it took, of
-        each target, float32 `(N,)`, and of each word drawn, float32 `(num_sampled,)`.
+        the words int64 `(num_sampled,)` in the order drawn; and the expected counts, over all tries made, of each
+        target, float32 `(N,)`, and of each word drawn, float32 `(num_sampled,)`.
     """
     log_range = tf.math.log(tf.cast(vocab_size + 1, tf.float64))
 
@@ -335,11 +335,11 @@ class PlainBiLM(Tracked, keras.Model):
         return tf.gather(self.char_cnn(char_ids), words)
 
     def run_lstm(self, lstm: LSTMP, inputs: tf.Tensor, state: State, training: bool) -> tuple[tf.Tensor, State]:
-        """Returns what `lstm(inputs, state)` does; `training`: whether gradients will be computed."""
+        """Like `lstm(inputs, state)`; `training`: whether gradients will be computed."""
         return lstm(inputs, state)
 
     def token_losses(self, inputs: tf.Tensor, targets: tf.Tensor, num_sampled: int, seed: Any, training: bool) -> Any:
-        """Returns what `softmax(inputs, targets, num_sampled, seed)` does."""
+        """Like `softmax(inputs, targets, num_sampled, seed)`."""
         return self.softmax(inputs, targets, num_sampled=num_sampled, seed=seed)
 
     def run_directions(
@@ -377,8 +377,8 @@ class PlainBiLM(Tracked, keras.Model):
     def embed(self, char_ids: tf.Tensor, boundaries: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns all layers h_kj `(B, L + 1, T, 2 P)` of sentences `(B, T, C)`, and which tokens are real `(B, T)`.
 
-        A call returns the same. Every sentence starts from the zero state. Layers are 0 at padding. With `boundaries`,
-        `<S>` and `</S>`, which are always fed, are returned as well: T + 2 positions.
+        Calling the network does the same. Every sentence starts from the zero state. Layers are 0 at padding. With
+        `boundaries`, `<S>` and `</S>`, which are always fed, are returned as well: T + 2 positions.
         """
         batch_size, max_length, _ = tf.unstack(tf.shape(char_ids))
         lengths = num_tokens(char_ids)  # (B,)
@@ -432,7 +432,7 @@ class PlainBiLM(Tracked, keras.Model):
             num_sampled: negatives of the sampled softmax; 0: the full softmax.
             dropout_rate: of every LSTM layer's input, also where a skip connection adds it, and of the softmax's.
             seed: int32 `(2,)`, of dropout and negatives; needed for either.
-            training: whether gradients will be computed; changes no value.
+            training: whether gradients will be computed; outputs are identical.
 
         Returns:
             forward and backward losses, float32 `(B, T)` in nats, 0 where `window.mask` is False; final states.
@@ -480,7 +480,7 @@ def with_boundaries(char_ids: tf.Tensor) -> tf.Tensor:
     return tf.where(positions == 0, begin, tf.where(positions == last[:, None, None], end, ids))
 
 
-# ---- The sum of the layers that a task takes: equation 1 ----
+# ---- The weighted sum of layers that a task uses: equation 1 ----
 
 
 def scalar_mix(layers: tf.Tensor, scalar_parameters: tf.Tensor, gamma: tf.Tensor, layer_norm: bool) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""The network that people use: `bilm.PlainBiLM`, fast. Each method says what it replaces; `kernels/` has how."""
+"""The network in use: a fast `bilm.PlainBiLM`, whose methods it replaces by the algorithms in `kernels/`."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class BiLM(PlainBiLM):
     """A forward and a backward language model over the same character-based token encoder and softmax.
 
     It is built when constructed and ignores Keras's global dtype policy. LSTM states are arguments and results; the
-    network stores none. It computes what `elmo_tf.model.bilm.PlainBiLM` does, which is the text to read.
+    network stores none. It computes what `elmo_tf.model.bilm.PlainBiLM` does, which is easier to read.
 
     Args:
         config: the network's sizes.
@@ -69,7 +69,7 @@ class BiLM(PlainBiLM):
         return char_cnn.token_vectors(self.char_cnn, char_ids, words, self.product_dtype)
 
     def run_lstm(self, lstm: LSTMP, inputs: tf.Tensor, state: State, training: bool) -> tuple[tf.Tensor, State]:
-        if training:  # faster, with more memory
+        if training:  # a faster kernel that needs more memory; outputs are identical
             return lstmp_training.run(lstm, inputs, state, self.product_dtype)
         batch_size, num_steps, dim = tf.unstack(tf.shape(inputs))
         packed = tf.reshape(tf.transpose(inputs, (1, 0, 2)), (num_steps * batch_size, dim))
@@ -95,7 +95,7 @@ class BiLM(PlainBiLM):
     def embed_vectors(
         self, vectors: tf.Tensor, lengths: tf.Tensor, marks: tf.Tensor | None = None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns what `embed` does, given the vectors of the tokens.
+        """Like `embed`, given the vectors of the tokens.
 
         Args:
             vectors: float32 `(batch, max_length, projection_dim)`.
@@ -144,7 +144,7 @@ def new_softmax(kernel: np.ndarray, bias: np.ndarray) -> SampledSoftmax:
 def token_log_probs(bilm: BiLM, layer: SampledSoftmax, char_ids: tf.Tensor, token_ids: tf.Tensor) -> tf.Tensor:
     """Returns the log-probability of each token, given those before it, and given those after it.
 
-    Every sentence starts from the zero state. The values of a token stand at its own position.
+    Every sentence starts from the zero state. A token's values are at its own position.
 
     Args:
         bilm: the network.

@@ -18,7 +18,7 @@ def lstmp_variables(store: Any, lstm: Any) -> Mapping[str, np.ndarray]:
 
     Args:
         store: Keras's store of variables, at the path of the layer.
-        lstm: the layer, which has its place in the network as its name, such as `backward_1`.
+        lstm: the layer, named by its place in the network, such as `backward_1`.
     """
     path = getattr(store, "_h5_entry_path", None)
     if len(store) or not path or _LAYER not in path:
@@ -31,6 +31,6 @@ def lstmp_variables(store: Any, lstm: Any) -> Mapping[str, np.ndarray]:
     from_input, recurrent, *projection = (packed[name] for name in sorted(packed.keys()))
     from_input, recurrent = from_input[:, :-_COLUMNS], recurrent[:, :-_COLUMNS]
     bias, units = from_input[-1].copy(), recurrent.shape[1] // 4
-    bias[2 * units : 3 * units] -= 1  # it was stored with the forget gate's 1
+    bias[2 * units : 3 * units] -= 1  # the stored bias includes the forget gate's 1
     variables = [np.concatenate([from_input[:-1], recurrent]), bias, *projection]
     return {str(n): values for n, values in enumerate(variables)}

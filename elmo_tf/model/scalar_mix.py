@@ -134,5 +134,5 @@ def build_mix(num_layers: int, mix: Mix = "average", gamma: float = 1.0) -> Scal
 
 
 def _single_layer(number: int, num_layers: int) -> list[float]:
-    """Returns scalar parameters that give all the weight to a single layer, in float32 as well."""
+    """Returns scalar parameters that give all the weight to a single layer, even in float32."""
     return [100.0 * (layer == number) for layer in range(num_layers)]

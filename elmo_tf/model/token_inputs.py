@@ -1,4 +1,4 @@
-"""The sentences and tokens that Keras layers take: every form of them as a tensor, and the mask of real tokens."""
+"""Sentences and tokens as inputs of Keras layers: conversion to tensors, checks, and the mask of real tokens."""
 
 from typing import Any
 
@@ -18,9 +18,9 @@ def to_tensor(inputs: Any, max_chars_per_token: int) -> Any:
     """Returns lists, arrays of strings and ragged tensors as dense tensors, everything else unchanged.
 
     Args:
-        inputs: a list, an array or a column of pandas, of `str` or `bytes`, sentences, which becomes string `(batch,)`;
-            of lists, tokens, whose rows are padded on the right with `""`. Or a RaggedTensor, string `(batch, (time))`
-            or integers `(batch, (time), max_chars_per_token)`, in which `""` at the end of a row is a token.
+        inputs: a list, array or pandas column: of sentences (`str` or `bytes`), which becomes string `(batch,)`; or of
+            lists of tokens, padded on the right with `""`. Or a RaggedTensor, string `(batch, (time))` or integers
+            `(batch, (time), max_chars_per_token)`, in which `""` at the end of a row is a token.
         max_chars_per_token: character ids of a token.
     """
     if isinstance(inputs, str | bytes):
@@ -32,7 +32,7 @@ def to_tensor(inputs: Any, max_chars_per_token: int) -> Any:
         return in_graph.encode_tokens(inputs.to_tensor(""), lengths, max_chars_per_token)
     if hasattr(inputs, "columns"):
         raise InputError("inputs", "one column of a table", f"a {type(inputs).__name__}")
-    if hasattr(inputs, "to_numpy"):  # a column of pandas
+    if hasattr(inputs, "to_numpy"):  # a pandas column
         inputs = inputs.to_numpy()
     if isinstance(inputs, np.ndarray) and inputs.dtype.kind in "USOT":
         inputs = inputs.tolist()
@@ -55,7 +55,7 @@ def are_sentences(inputs: tf.Tensor | keras.KerasTensor) -> bool:
 
 
 def expected_inputs(max_chars_per_token: int, tokenizer: str | None) -> str:
-    """Returns what a layer takes, for its errors; arguments as for `check_inputs`."""
+    """Describes the inputs that a layer accepts, for its errors; arguments as for `check_inputs`."""
     sentences = "" if tokenizer is None else "sentences, strings (batch,), "
     return f"{sentences}tokens, strings (batch, time), or integers (batch, time, {max_chars_per_token})"
 
@@ -66,11 +66,11 @@ def check_inputs(inputs: tf.Tensor | keras.KerasTensor, max_chars_per_token: int
     Args:
         inputs: what the layer was called with, as `to_tensor` returns it.
         max_chars_per_token: character ids of a token.
-        tokenizer: how the layer splits sentences; None: it does not take them.
+        tokenizer: how the layer splits sentences; None: it does not accept them.
     """
     expected, dtype = expected_inputs(max_chars_per_token, tokenizer), keras.backend.standardize_dtype(inputs.dtype)
     if isinstance(inputs.shape, tf.TensorShape) and inputs.shape.rank is None:
-        raise InputError("inputs", expected, f"{dtype} of unknown rank; give it one by set_shape")
+        raise InputError("inputs", expected, f"{dtype} of unknown rank; call `set_shape` first")
     shape = tuple(inputs.shape)
     # The usual input of Keras's text layers: a sentence would be read as a single token.
     single_column = isinstance(inputs, keras.KerasTensor) and shape[1:] == (1,)
@@ -129,7 +129,7 @@ class TokenMask(keras.layers.Layer):
         elif inputs.shape.rank == 1:
             if inputs.dtype.is_floating:  # only the shape matters: see `ELMo._placeholder_output`
                 num_tokens = tf.ones_like(inputs, tf.int32)
-            else:  # the layer splits too; next to the network, the second time costs nothing
+            else:  # the layer splits too; compared with the network, splitting twice costs nothing
                 num_tokens = in_graph.split(inputs, self.tokenizer)[1]
             time = tf.maximum(tf.reduce_max(num_tokens), 0)
         else:

@@ -1,4 +1,4 @@
-"""The variables of layers: their names in a biLM, what TensorFlow tracks of them, and the scopes they are made in."""
+"""Variables of layers: their names in a biLM, TensorFlow's tracking of them, and the scopes they are created in."""
 
 import concurrent.futures
 import contextlib
@@ -31,7 +31,7 @@ def relative_names(bilm: Any) -> dict[str, keras.Variable]:
 
 
 class Tracked:
-    """The first base of a layer that keeps layers or variables in lists or dictionaries.
+    """First base class of layers that keep layers or variables in lists or dictionaries.
 
     Keras finds them there, and names the weights in a `.keras` file by these attributes. TensorFlow's own tracking does
     not: without this base, `tf.train.Checkpoint` leaves them out silently, and `tf.saved_model.save` fails.
@@ -48,7 +48,7 @@ class Tracked:
 
 
 def _flattened(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields what is in nested lists and dictionaries, and a name for each: `lstms_0_1`."""
+    """Yields the items of nested lists and dictionaries, each with a name such as `lstms_0_1`."""
     if not isinstance(value, list | tuple | dict):
         yield name, value
         return

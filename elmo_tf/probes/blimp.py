@@ -14,9 +14,9 @@ from elmo_tf.files import progress
 from elmo_tf.probes.results import Results, Row
 from elmo_tf.scoring import Score
 
-# Warstadt et al. 2020 count these paradigms as argument structure; the data file gives them a term of their own.
+# Warstadt et al. 2020 count these paradigms as argument structure; the data file gives them a separate term.
 _TERMS = {"s-selection": "argument_structure"}
-# What is compared: log-probabilities of the sentence, and their means per token.
+# Measures: log-probabilities of the sentence, and their means per token.
 _MEASURES = {
     "both": lambda score: score.total,
     "forward": lambda score: score.forward,
@@ -37,7 +37,7 @@ class MinimalPair(msgspec.Struct, frozen=True):
 
 
 def read_minimal_pairs(path: str | os.PathLike) -> list[MinimalPair]:
-    """Returns the pairs of a file, plain or compressed (.gz, .bz2, .xz, .zst); keys that are not a pair's are ignored.
+    """Returns the pairs of a file, plain or compressed (.gz, .bz2, .xz, .zst); other keys are ignored.
 
     Reference:
         Warstadt et al. 2020, "BLiMP: The Benchmark of Linguistic Minimal Pairs for English".
@@ -49,7 +49,7 @@ def read_minimal_pairs(path: str | os.PathLike) -> list[MinimalPair]:
 def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
     """Returns the share of pairs whose acceptable sentence has the higher log-probability; a tie counts half.
 
-    A difference that rounding may explain is a tie. The details count the ties, and the pairs that differ only in
+    A difference that rounding may explain is a tie. The details count ties, and pairs that differ only in
     unknown words. Sentences are split by the model's own tokenizer, or by the Penn Treebank's rules where that is white
     space.
 
@@ -83,7 +83,7 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
 
 
 def _wins(measure: Callable[[Score], float], good: list[Score], bad: list[Score]) -> np.ndarray:
-    """Returns 1 for each pair whose acceptable sentence is ahead, 0.5 for a tie, else 0: float64 `(pairs,)`."""
+    """Returns 1 for each pair whose acceptable sentence wins, 0.5 for a tie, else 0: float64 `(pairs,)`."""
     ahead = np.array([measure(first) - measure(second) for first, second in zip(good, bad, strict=True)])
     rounding = [measure(_rounding(first)) + measure(_rounding(second)) for first, second in zip(good, bad, strict=True)]
     return np.where(np.abs(ahead) <= rounding, 0.5, ahead > 0)
@@ -101,7 +101,7 @@ def _means(accuracies: Iterable[dict[str, float]]) -> dict[str, float]:
 
 
 def _same_words(first: Score, second: Score) -> bool:
-    """Whether two sentences are the same to the softmax, which maps all unknown words to `<UNK>`."""
+    """Whether two sentences are equal to the softmax, which maps all unknown words to `<UNK>`."""
 
     def words(score: Score) -> list[str | None]:
         return [None if unknown else token for token, unknown in zip(score.tokens, score.unknown, strict=True)]

@@ -28,7 +28,7 @@ class Mix(NamedTuple):
 
 
 def read_all(models: Sequence[str | os.PathLike]) -> list[Mix]:
-    """Returns the mixes of several files, as `read` does; files of the same name get their folder's name in front."""
+    """Returns the mixes of several files, as `read` does; files of the same name are prefixed with their folder's."""
     stems = [pathlib.Path(model).stem for model in models]
     mixes = []
     for model, stem in zip(models, stems, strict=True):
@@ -62,7 +62,7 @@ def read(model: str | os.PathLike) -> list[Mix]:
 
 
 def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
-    """Draws the mixes side by side, the top layer at the top, in a PNG file.
+    """Plots the mixes side by side, the top layer at the top, in a PNG file.
 
     Raises:
         InputError: if the mixes have different numbers of layers.

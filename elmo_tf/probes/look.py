@@ -1,6 +1,6 @@
-"""An HTML page that shows the uses of a word, the surprisal of each word, and how similar the words of a sentence are.
+"""An HTML page with the uses of a word, the surprisal of each word, and the similarities of words in a sentence.
 
-One file with its data, made from `look.html`; it needs neither a network nor a server.
+One self-contained file, made from `look.html`; it needs neither a network connection nor a server.
 """
 
 import importlib.resources
@@ -34,7 +34,7 @@ def write(model: sources.Source, text: str | os.PathLike, word: str, output: str
     lines = list(filter(str.strip, read_lines(os.fspath(text), model.tokenizer)))
     template = importlib.resources.files("elmo_tf.probes").joinpath("look.html").read_text("utf-8")
     data = json_file.dumps(look(model, lines, word), ensure_ascii=False, separators=(",", ":"))
-    # Escaped, no text can end the script element with the data.
+    # Escaped so that no text can close the script element.
     stores.write(output, template.replace("{{data}}", data.replace("<", "\\u003c")).encode())
 
 
@@ -43,7 +43,7 @@ def look(model: sources.Source, texts: Sequence[str], word: str) -> dict[str, An
 
     Args:
         model: without a softmax, there is no surprisal.
-        texts: sentences, which the model's tokenizer splits, at most `MAX_SENTENCES`.
+        texts: at most `MAX_SENTENCES` sentences, split by the model's tokenizer.
         word: a token with at least two uses in them, in upper or lower case.
 
     Raises:
@@ -100,7 +100,7 @@ def _points(vectors: np.ndarray) -> np.ndarray:
 
 
 def _nearest(vectors: np.ndarray) -> list[list[list[int]]]:
-    """Returns each use's nearest others, the nearest first, as pairs: the use, and the cosine in percent."""
+    """Returns each use's nearest others, nearest first, as pairs of the use and the cosine in percent."""
     cosines = _cosines(vectors - vectors.mean(0))
     np.fill_diagonal(cosines, -np.inf)
     best = np.argsort(-cosines, 1, kind="stable")[:, : min(_NEAREST, len(vectors) - 1)]
@@ -111,7 +111,7 @@ def _nearest(vectors: np.ndarray) -> list[list[list[int]]]:
 
 
 def _cosines(vectors: np.ndarray) -> np.ndarray:
-    """Returns the cosine of each pair of rows, `(..., rows, rows)`; 0 for a vector without length."""
+    """Returns the cosine of each pair of rows, `(..., rows, rows)`; 0 for a zero vector."""
     scaled = unit(vectors)
     return scaled @ scaled.swapaxes(-1, -2)
 
@@ -135,7 +135,7 @@ def _surprisal(softmax: Softmax, sentences: Sequence[Sequence[bytes]], layers: S
 
 
 def _predictions(softmax: Softmax, outputs: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns surprisals in bits, `(3, positions)`, and the numbers of words, `(3, positions, _LIKELIEST)`.
+    """Returns surprisals in bits, `(3, positions)`, and the ids of the likeliest words, `(3, positions, _LIKELIEST)`.
 
     Both directions are combined as in `Embedder.fill`.
 

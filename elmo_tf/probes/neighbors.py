@@ -1,4 +1,4 @@
-"""The nearest uses of words in a text, which show how a model separates the senses of a word; and nearest words."""
+"""Nearest uses of words in a text, which show how a model separates a word's senses; and nearest words."""
 
 import bisect
 import heapq
@@ -19,9 +19,9 @@ from elmo_tf.files.progress import ProgressLine
 from elmo_tf.probes.vectors import unit
 from elmo_tf.text import tokenizers
 
-# Tokens over which the mean vector is taken: its error is then 1 % of a component's standard deviation.
+# Tokens averaged for the mean vector: its error is then 1 % of a component's standard deviation.
 MEAN_TOKENS = 16_384
-_LINES_AT_ONCE = 256  # lines that are split together
+_LINES_AT_ONCE = 256  # lines split together
 
 Line = tuple[int, Words]  # its number in the text, from 1, and its tokens
 Embedded = tuple[int, Words, np.ndarray]  # a line, and the vectors of its tokens
@@ -56,8 +56,7 @@ def search(
         same_word: whether to consider only uses of `word`, in upper or lower case.
 
     Raises:
-        InputError: if the word is not in its sentence or is there several times, there is no use in the text, or a
-            file cannot be used.
+        InputError: if the word is not in its sentence exactly once, the text has no use, or a file cannot be used.
     """
     source = model.source
     tokens, position = _query(sentence, word, source.tokenizer)
@@ -84,7 +83,7 @@ def nearest_uses(
     """Returns the uses most similar to a target, best first, with a single use per distinct sentence.
 
     The mean vector of the first `MEAN_TOKENS` tokens is subtracted from all vectors: their common component carries no
-    information about a use, and makes all cosines nearly equal. Memory does not grow with the text.
+    information about a use and makes all cosines nearly equal. Memory does not grow with the text.
 
     Args:
         sentence: the target's sentence, excluded from the results.
@@ -122,7 +121,7 @@ def nearest_uses(
 
 
 def nearest_words(path: str | os.PathLike, word: str, count: int = 10) -> list[tuple[str, float]]:
-    """Returns the words whose vectors in a file are nearest to that of a word, and their cosines, best first.
+    """Returns the words whose vectors in a file are nearest to a word's, and their cosines, best first.
 
     A word vector is the same in each sentence, so its neighbors mix all senses of the word (table 4 of the paper).
 
@@ -207,6 +206,6 @@ def _next_lines(lines: Iterator[Any]) -> Iterator[Any]:
 
 
 def _cosines(vectors: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Returns the cosine of each row, float32 `(tokens,)`; 0 for a vector without length."""
-    # Rounding may give a little more than 1.
+    """Returns the cosine of each row, float32 `(tokens,)`; 0 for a zero vector."""
+    # Rounding may slightly exceed 1.
     return np.clip(unit(vectors) @ unit(target), -1, 1)

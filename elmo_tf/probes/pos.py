@@ -24,7 +24,7 @@ _MAX_ITERATIONS = 200  # of L-BFGS; further iterations gain less than 0.1 %
 def probe(source: vectors.Source, train: list[Tagged], test: list[Tagged], seed: int = 0) -> Results:
     """Returns the accuracy on `test` of logistic regressions trained on single tokens' vectors.
 
-    Each layer has a regression, and so has the mix, whose scalar parameters are first learned together with a linear
+    There is one for each layer and one for the mix, whose scalar parameters are first learned together with a linear
     classifier, by gradient descent on the same tokens. The baseline is the most frequent tag of each word.
 
     Raises:
@@ -67,7 +67,7 @@ def classify(train: np.ndarray, test: np.ndarray, tag_ids: np.ndarray) -> np.nda
     """
     scaler = sklearn.preprocessing.StandardScaler(copy=False).fit(train)
     model = sklearn.linear_model.LogisticRegression(max_iter=_MAX_ITERATIONS, tol=1e-3)
-    # A single thread: with a busy core, multithreaded BLAS spends ten times longer waiting than computing.
+    # A single thread: with a busy core, multithreaded BLAS waits ten times longer than it computes.
     with warnings.catch_warnings(), threadpoolctl.threadpool_limits(1):
         warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)  # see _MAX_ITERATIONS
         model.fit(scaler.transform(train), tag_ids)

@@ -15,7 +15,7 @@ from elmo_tf.text import tokenizers
 _CONFIG_FILE = "projector_config.pbtxt"  # the name that TensorBoard looks for
 _LABELS_FILE = "uses.tsv"
 
-# The tokens of a sentence, and a use in it.
+# A sentence's tokens, and a use in it.
 InSentence = tuple[list[str], Use]
 
 
@@ -50,7 +50,7 @@ def write(source: str | os.PathLike, uses: list[InSentence], logdir: str | os.Pa
     """Writes each layer's vectors and their average to the new folder `logdir`, for `tensorboard --logdir`.
 
     Raises:
-        InputError: if there is something at `logdir`, or the SavedModel cannot be used.
+        InputError: if `logdir` exists, or the SavedModel cannot be used.
     """
     staging.check_absent(logdir)
     layers = vectors.embed(source, [tokens for tokens, _ in uses], [[(use.start, use.end)] for _, use in uses])
@@ -58,7 +58,7 @@ def write(source: str | os.PathLike, uses: list[InSentence], logdir: str | os.Pa
     points["average"] = layers.mean(1, dtype=np.float32)
     config = projector.ProjectorConfig()
     with staging.new_folder(logdir) as folder:
-        # The projector labels points by the first column. It expects a header above two columns, but not above one.
+        # The projector labels points by the first column. It expects a header for two columns, but not for one.
         rows = [_shown(tokens, use) for tokens, use in uses]
         if uses[0][1].sense:
             rows = ["sense\tsentence", *(f"{use.sense}\t{row}" for (_, use), row in zip(uses, rows, strict=True))]

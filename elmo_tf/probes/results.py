@@ -14,7 +14,7 @@ _COLORS = {"baseline": "0.7", "layer": "tab:blue", "mix": "tab:orange"}
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A way to solve the task, and its scores."""
+    """A method, and its scores."""
 
     name: str
     kind: str  # "baseline", "layer" or "mix"
@@ -26,7 +26,7 @@ class Results:
     """The results of a probe."""
 
     title: str  # the task
-    rows: list[Row]  # in the order in which they are shown
+    rows: list[Row]  # in display order
     details: dict[str, Any]  # about data and method, as JSON
     chance: float | None = None  # the score of a random answer, drawn as a line
 

@@ -12,10 +12,10 @@ from elmo_tf.files import progress
 
 
 class Model(Protocol):
-    """Any model that gives each token a vector of each layer; an `Embedder` is such a model."""
+    """Any model with a vector per token and layer, such as an `Embedder`."""
 
     def embed(self, sentences: Sequence[Sequence[bytes]]) -> Iterable[tuple[int, np.ndarray]]:
-        """Yields the number and the layers, float32 `(layers, tokens, dim)`, of each sentence that is not empty."""
+        """Yields the index and the layers, float32 `(layers, tokens, dim)`, of each nonempty sentence."""
 
 
 # As for `elmo_tf.load`, or a model.

@@ -1,4 +1,4 @@
-"""Word sense disambiguation: the nearest average vector of a lemma's senses in training."""
+"""Word sense disambiguation by the nearest average vector of a lemma's training senses."""
 
 import collections
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ from elmo_tf.errors import InputError
 from elmo_tf.probes import vectors
 from elmo_tf.probes.results import Results, Row
 
-_UNKNOWN = ""  # no answer, for a lemma that neither training nor the dictionary has
+_UNKNOWN = ""  # no answer, for a lemma absent from training and dictionary
 _TIE = 1e-6  # cosines that differ by less are equal except for rounding
 _EVERY = 5  # every fifth document is held out
 
 
 def split(train: list[SenseSentence]) -> tuple[list[SenseSentence], list[SenseSentence]]:
-    """Returns the sentences to train and to test on: every fifth document is held out.
+    """Returns training and test sentences: every fifth document is held out.
 
     Raises:
         InputError: if there are fewer than five documents.
@@ -41,9 +41,9 @@ def probe(
 
     Nearest is by cosine, among the senses that the lemma (with its part of speech) has in `train`. The average of the
     layers is also tested minus the mean of all training uses. The baseline is each lemma's most frequent sense. A lemma
-    that is not in `train` gets its first sense in a dictionary (section 5.3 of the paper), or without `first_senses` no
-    answer, which lowers recall. With `first_senses`, another baseline has them for all lemmas. If a use of `test` has
-    several senses, each is right. `ambiguous F1` is on the uses of lemmas with several senses in training.
+    absent from `train` gets its first sense in a dictionary (section 5.3 of the paper), or without `first_senses` no
+    answer, which lowers recall. With `first_senses`, another baseline uses them for all lemmas. If a use in `test` has
+    several senses, each is correct. `ambiguous F1` is for the uses of lemmas with several senses in training.
 
     Raises:
         InputError: if either has no word with a sense.
@@ -95,7 +95,7 @@ def _embed(source: vectors.Source, sentences: list[SenseSentence]) -> np.ndarray
 
 
 def _senses(train: list[SenseSentence]) -> dict[str, list[str]]:
-    """Returns the senses of each lemma, the most frequent first, ties in the order of their first use."""
+    """Returns the senses of each lemma, the most frequent first, ties in order of first use."""
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for use in _uses(train):
         counts[use.lemma][use.sense] += 1
@@ -128,7 +128,7 @@ def _nearest(
 
 
 def _scores(test: list[SenseSentence], predicted: np.ndarray, ambiguous: np.ndarray) -> dict[str, float]:
-    """Returns the micro F1 of all uses and of the ambiguous uses; a missing answer lowers recall alone."""
+    """Returns the micro F1 of all uses and of the ambiguous uses; a missing answer lowers only recall."""
     pairs = zip(predicted.tolist(), _uses(test), strict=True)
     is_right = np.array([sense in (use.sense, *use.others) for sense, use in pairs], bool)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Shapes = dict[str, tuple[int, ...]]
 
-# Our name of a weight, the HDF5 file's dataset, bilm-tf's variable below `lm/`; {n} numbers convolutions and layers.
+# Our name of a weight, the HDF5 dataset, bilm-tf's variable below `lm/`; {n} is the number of a convolution or layer.
 _NAMES = (
     ("char_cnn/embedding", "char_embed", "char_embed"),
     ("char_cnn/kernel_{n}", "CNN/W_cnn_{n}", "CNN/W_cnn_{n}"),
@@ -135,10 +135,10 @@ def read_weights(path: str | os.PathLike, config: ModelConfig) -> Iterator[tuple
 
 
 def read_softmax(weights: str | os.PathLike, config: ModelConfig) -> "Softmax | None":
-    """Returns the softmax and its words that are beside a `weights.hdf5`, or None if there are none.
+    """Returns the softmax and its words stored beside a `weights.hdf5`; None if there are none.
 
     Raises:
-        InputError: if a file is damaged, or the two do not fit each other or the network.
+        InputError: if a file is damaged, or the two do not match each other or the network.
     """
     folder = pathlib.Path(weights).parent
     has_files = (folder / SOFTMAX_FILE).is_file() and (folder / VOCABULARY_FILE).is_file()

@@ -11,7 +11,7 @@ from elmo_tf.errors import InputError, suggestion
 from elmo_tf.files import intact
 from elmo_tf.published.options import read_options
 
-# The start of the table's addresses; the environment variable names a mirror to use instead.
+# Prefix of the table's addresses; the environment variable gives a mirror to use instead.
 ADDRESS = "https://allennlp.s3.amazonaws.com/models/elmo"
 MIRROR_VARIABLE = "ELMO_TF_MIRROR"
 HOME_VARIABLE = "ELMO_TF_HOME"
@@ -36,7 +36,7 @@ class Files(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class PublishedModel:
-    """A model that has a name."""
+    """A named model."""
 
     name: str
     about: str  # the text it was trained on
@@ -46,7 +46,7 @@ class PublishedModel:
     weights: str = ""  # path of its `weights.hdf5`
     size: int | None = None  # bytes of `weights`; None: unknown
     sha256: str | None = None  # of `weights`, in hexadecimal, as published by a third party; None: unknown
-    license: str = "not stated"  # as far as it is known
+    license: str = "not stated"  # as far as known
     language: str = "English"  # of the text
     tokenizer: str = "whitespace"  # how sentences are split; in `tokenizers.TOKENIZERS`
     task: str = ""  # of `elmo-tf task`, if it is a trained system
@@ -66,7 +66,7 @@ class PublishedModel:
 
     @property
     def checked(self) -> str:
-        """What is known of the weights file, besides the name and shape of every array in it."""
+        """What is known about the weights file, besides the name and shape of every array in it."""
         return "SHA-256" if self.sha256 else "size" if self.size else "arrays"
 
     @property
@@ -80,10 +80,10 @@ class PublishedModel:
         return Files(folder / OPTIONS_FILE, folder / WEIGHTS_FILE)
 
     def files(self) -> Files:
-        """Returns its files, and fetches them first if they are not on this machine.
+        """Returns its files, fetched first if they are not on this machine.
 
-        An interrupted download resumes; a wrong file is not kept; a second process waits for the first. Files that are
-        there already, put there by hand for example, are compared with the table as well.
+        An interrupted download resumes; a wrong file is not kept; a second process waits for the first. Existing files,
+        such as manual copies, are also compared with the table.
 
         Raises:
             InputError: if a file cannot be fetched or written, is damaged, or differs from the table.
@@ -104,7 +104,7 @@ class PublishedModel:
 
     def _fetch_missing(self, folder: pathlib.Path) -> None:
         """Fetches the files that are not in the folder, after waiting for other processes that write there."""
-        from elmo_tf import extras  # noqa: PLC0415 - files that are there do not need it
+        from elmo_tf import extras  # noqa: PLC0415 - local files do not need it
 
         with extras.explain_missing_extra():
             from elmo_tf.files import lock  # noqa: PLC0415 - it imports filelock, which local models do not need
@@ -133,7 +133,7 @@ class PublishedModel:
         except InputError as error:
             path.unlink(missing_ok=True)
             urls = " and ".join(map(download.without_credentials, self.urls.values()))
-            by_hand = f"put the files of {urls} by hand into {path.parent} as {OPTIONS_FILE} and {WEIGHTS_FILE}"
+            by_hand = f"copy the files of {urls} into {path.parent} as {OPTIONS_FILE} and {WEIGHTS_FILE}"
             raise InputError(self.name, f"{error}; try again, or {by_hand}") from None
 
 
@@ -219,7 +219,7 @@ def home() -> pathlib.Path:
     folder = pathlib.Path(os.environ.get(HOME_VARIABLE) or f"{cache}/elmo_tf")
     try:
         return folder.expanduser()
-    except RuntimeError:  # neither HOME nor an entry in the system's list of users, as in some containers
+    except RuntimeError:  # neither HOME nor a user entry, as in some containers
         raise InputError(HOME_VARIABLE, "not set, and there is no home folder; set it to a folder for models") from None
 
 
@@ -229,7 +229,7 @@ def is_name(value: object) -> bool:
 
 
 def is_system(value: object) -> bool:
-    """Whether `value` is the name of a trained system, which has no vectors of its own."""
+    """Whether `value` is the name of a trained system, which has no vectors."""
     return is_name(value) and bool(find(str(value)).task)
 
 
@@ -247,5 +247,5 @@ def expected_names() -> str:
 
 
 def suggested(name: object) -> str:
-    """Returns what an error adds to an unknown name: a similar name, if there is one."""
+    """Returns what an error about an unknown name suggests: a similar name, if any."""
     return suggestion(str(name), [model.name for model in MODELS])

@@ -9,7 +9,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, suggestion
 from elmo_tf.files import json_file
 
-# Defaults of a key: none, it must be there; or the released model's value, which is also our default.
+# Defaults of a key: none, if it is required; or the released model's value, which is also our default.
 _REQUIRED, _RELEASED = object(), object()
 
 
@@ -19,7 +19,7 @@ class _Option(NamedTuple):
     key: str  # dotted
     setting: str | None  # dotted key of `Config`; None: the network does not depend on it
     default: Any  # when the key is missing or null
-    allowed: tuple | None = None  # values supported here; None: all that the configuration takes
+    allowed: tuple | None = None  # values supported here; None: all that the configuration accepts
 
 
 _OPTIONS = (

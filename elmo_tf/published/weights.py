@@ -37,7 +37,7 @@ def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config
     """Returns the configuration and the network, without a softmax, of a published pair of files.
 
     Raises:
-        InputError: if a file is missing or damaged, or the two do not fit each other (`arrays.read_weights`).
+        InputError: if a file is missing or damaged, or the two do not match (`arrays.read_weights`).
     """
     config = read_options(options)
     values = dict(arrays.read_weights(weights, config.model))  # first, because a network of wrong sizes may be huge

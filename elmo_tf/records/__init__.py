@@ -1,1 +1,1 @@
-"""From a sentence on disk to a training window. Beam's workers use `wire` and `record_folder`, without TensorFlow."""
+"""From sentences on disk to training windows. Beam's workers use `wire` and `record_folder`, without TensorFlow."""

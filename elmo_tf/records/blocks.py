@@ -1,6 +1,6 @@
 """The sentences of an epoch in its order, decoded block by block.
 
-The shards are shuffled; then the sentences of every few shards (a pool, in memory) are shuffled among each other.
+The shards are shuffled; then the sentences of every few shards (a pool, in memory) are shuffled together.
 """
 
 import contextlib
@@ -133,7 +133,7 @@ class Sentences(NamedTuple):
 def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
     """Returns the sentences of one or more serialized `tf.train.Example`s, with token ids below `vocab_size`.
 
-    Raises `InvalidRecordError` if a record lacks a feature, or its features do not fit together.
+    Raises `InvalidRecordError` if a record lacks a feature, or its features do not match.
     """
     features = _parsed(records)
     ids, num_tokens = features["token_ids"].values.numpy(), features["token_ids"].row_lengths().numpy()

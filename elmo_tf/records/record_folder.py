@@ -20,8 +20,8 @@ from elmo_tf.text import vocabulary as vocabulary_lib
 FORMAT_VERSION = 1
 INFO_FILE = "info.json"
 VOCABULARY_FILE = "vocab.txt"
-MARKER_FILE = "_SUCCESS"  # written last: a folder without it is not finished
-# As `shard_name` returns them.
+MARKER_FILE = "_SUCCESS"  # written last: a folder without it is unfinished
+# Matches the names from `shard_name`.
 ShardName = Annotated[str, msgspec.Meta(pattern=r"\Ashard-[0-9]+-of-[0-9]+\.tfrecord\Z")]
 _Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
@@ -90,7 +90,7 @@ def open_folder(path: str | os.PathLike) -> Records:
     """Returns the finished folder at `path`, after checks of its marker, `info.json`, vocabulary and shard sizes.
 
     Raises:
-        InputError: if it is not a finished folder of records, or a file is not what was written.
+        InputError: if it is not a finished folder of records, or a file has changed.
     """
     folder = pathlib.Path(path)
     if not (folder / MARKER_FILE).is_file():

@@ -2,7 +2,7 @@
 
 Every batch row is a stream: when its sentence ends, the next sentence of the corpus follows, and the LSTM state carries
 over (bilm-tf, `bilm/data.py`, `BidirectionalLMDataset`). Both directions read the same sentences, the backward
-direction each from its end.
+direction each in reverse.
 """
 
 import collections
@@ -22,7 +22,7 @@ from elmo_tf.records.blocks import Block, read_epoch
 from elmo_tf.records.streams import EpochBlock, Part, Streams
 from elmo_tf.text import char_ids as char_ids_lib
 
-_WAIT_SECONDS = 0.1  # between two checks whether to keep waiting
+_WAIT_SECONDS = 0.1  # between checks whether to keep waiting
 
 
 class Window(NamedTuple):
@@ -72,7 +72,7 @@ class Window(NamedTuple):
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Where all streams are between two windows: enough to produce the next window again."""
+    """Position of all streams between two windows: enough to reproduce the next window."""
 
     epoch: Count
     sentence: Count  # sentences of the epoch that are assigned to a stream
@@ -141,7 +141,7 @@ class Windows:
         return Window.of(by_token, token_ids.reshape(shape[1:]), targets.reshape(shape), mask.reshape(shape[1:]))
 
     def _resumed(self) -> list[Part]:
-        """Returns the sentences that the streams of the position are in the middle of."""
+        """Returns the sentences that the position's streams have begun."""
         if len(self._position.rows) != self.batch_size:
             raise InputError("position", f"{len(self._position.rows)} streams, not {self.batch_size}")
         rows = [(*row, stream) for stream, row in enumerate(self._position.rows) if row]

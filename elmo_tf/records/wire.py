@@ -68,7 +68,7 @@ def frame_header(length: int) -> bytes:
 
 
 class DamagedError(ValueError):
-    """A file is not what was written; the message says from which byte on."""
+    """A file is damaged; the message says from which byte on."""
 
 
 def read_frames(file: BinaryIO) -> Iterator[bytes]:
@@ -98,7 +98,7 @@ def _feature(name: bytes, kind: int, content: bytes) -> bytes:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _feature_header(name: bytes, kind: int, length: int) -> bytes:
-    """Returns what precedes the `length` bytes of the value."""
+    """Returns the bytes before a value of `length` bytes."""
     value = _field_header(1, length)
     feature = _field_header(kind, len(value) + length) + value
     key = _field_header(1, len(name)) + name

@@ -15,13 +15,13 @@ from elmo_tf.savedmodel import contract
 
 
 class _Config(msgspec.Struct, frozen=True):
-    """What is read of a configuration. The training settings are for people: a later version may have others."""
+    """The part of a configuration that is read. Training settings are for people: a later version may have others."""
 
     model: dict[str, Any]
 
 
 class _Provenance(msgspec.Struct, frozen=True):
-    """What is read of the provenance."""
+    """The part of the provenance that is read."""
 
     tokenizer: config_lib.Tokenizer
 

@@ -1,6 +1,6 @@
-"""The list of a SavedModel's files, with sizes and SHA-256: an export writes it, opening the model compares it.
+"""The list of a SavedModel's files, with sizes and SHA-256: written on export, compared on opening.
 
-It shows damaged and lost files. It does not protect from an attacker, who can change the list as well.
+It reveals damaged and lost files. It does not protect against an attacker, who can change the list too.
 """
 
 import hashlib

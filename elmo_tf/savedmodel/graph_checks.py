@@ -1,4 +1,4 @@
-"""Checks of a signature's arguments in the exported graph: a wrong argument is an error instead of odd vectors.
+"""Checks of a signature's arguments in the exported graph: wrong arguments are errors instead of odd vectors.
 
 TensorFlow itself checks dtypes, but not the rank of a signature's arguments. Each function returns its arguments;
 operations that use them run after the checks.

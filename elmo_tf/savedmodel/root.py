@@ -30,7 +30,7 @@ def build_root(
         mix: the mix of its layers that the output `elmo` returns, built.
         tokenizer: how `default` splits sentences, by a name in `tokenizers.TOKENIZERS`.
         softmax: adds the function `score`.
-        vocabulary: the file of its words, which has to be there until the object is saved.
+        vocabulary: the file of its words, which must exist until the object is saved.
     """
     weights = StoredWeights(bilm, softmax)
     functions = _Functions(weights, bilm, mix, tokenizer)

@@ -86,7 +86,7 @@ def _prediction_log(model_name: str, signature: str, inputs: Inputs) -> bytes:
     """Returns a serialized PredictionLog with a request to a signature; the numbers are those of the fields.
 
     The messages are those of tensorflow_serving/apis/prediction_log.proto, predict.proto and model.proto. They are
-    encoded here, because their Python classes are in a package of their own.
+    encoded here because their Python classes are in a separate package.
     """
     spec = wire.field(1, model_name.encode()) + wire.field(3, signature.encode())
     request = wire.field(1, spec)

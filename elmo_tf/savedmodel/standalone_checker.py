@@ -58,7 +58,7 @@ def _differences(outputs: dict[str, np.ndarray], expected: dict[str, np.ndarray]
 def _close(value: np.ndarray, expected: np.ndarray, tolerance: float) -> bool:
     """Whether they differ by at most `tolerance` times the largest value, or times 1 if all are smaller.
 
-    Strings and integers have to be the same.
+    Strings and integers must be equal.
     """
     if value.dtype.kind in "Oi":
         return np.array_equal(value, expected)

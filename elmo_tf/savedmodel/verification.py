@@ -1,4 +1,4 @@
-"""Verifies a SavedModel: its files by their checksums, then its vectors in a process that imports TensorFlow only."""
+"""Verifies a SavedModel: its files by their checksums, then its vectors in a process that imports only TensorFlow."""
 
 import os
 import pathlib
@@ -52,7 +52,7 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
 
 
 def problems_in_fresh_process(folder: pathlib.Path) -> list[str]:
-    """Returns what a process that imports TensorFlow only finds wrong with a SavedModel, a line each."""
+    """Returns the problems that a process importing only TensorFlow finds in a SavedModel, a line each."""
     checker = pathlib.Path(__file__).with_name("standalone_checker.py")
     command = [sys.executable, "-P", str(checker), str(folder), str(folder / contract.SAMPLE_VECTORS_FILE)]
     # On the CPU: a GPU's memory may be taken, and its products are less exact.

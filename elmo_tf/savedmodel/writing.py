@@ -80,7 +80,7 @@ def new_version(output: str | os.PathLike, write: Callable[[pathlib.Path], None]
     with staging.staged_folder(folder / str(_next_version(folder))) as staged:
         write(staged)
         checksums.write(staged)
-        _log.info("saved; verifying it in a process that imports TensorFlow only")
+        _log.info("saved; verifying it in a process that imports only TensorFlow")
         if problems := verification.problems_in_fresh_process(staged):
             lines = "\n".join(["the exported model failed its verification in a fresh process:", *problems])
             raise verification.VerificationError(lines)

@@ -21,7 +21,7 @@ def load(workdir: str | os.PathLike, *others: str | os.PathLike) -> "Trained":
     With more workdirs, such as those of other seeds, it predicts from the mean of their probabilities.
 
     Raises:
-        InputError: naming the folder or file, if it does not exist or its training has not ended.
+        InputError: naming the folder or file, if it does not exist or its training is incomplete.
     """
     from elmo_tf.tasks import trained  # noqa: PLC0415 - imports Keras
 

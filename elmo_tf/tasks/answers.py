@@ -1,6 +1,6 @@
-"""Answers to questions, as a part of a paragraph: the system of Clark and Gardner (Peters et al. 2018, supplement A.4).
+"""Answers to questions, parts of a paragraph: the system of Clark and Gardner (Peters et al. 2018, supplement A.4).
 
-Sources of the settings: [P] the paper, [D] the code of document-qa, with which its figures were made.
+Sources of the settings: [P] the paper, [D] the code of document-qa, which produced its results.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ class Network(Checked):
     """Bidirectional attention, then self-attention."""
 
     units: Positive = 90  # of each GRU in each direction, and half the width of the dense layers [P]
-    baseline_units: Positive = 100  # the same without ELMo [D]
+    baseline_units: Positive = 100  # likewise, without ELMo [D]
     dropout_rate: Rate = 0.2  # [P]; variational, before and after each GRU but the last two [D]
     longest_answer: Positive = 17  # tokens [P]
 
@@ -99,7 +99,7 @@ class Task(System):
     def examples(self, items: Sequence[Question], training: bool) -> list[Question]:
         kept = [question for question in items if not training or len(question.paragraph.words) <= _MAX_TRAINING_TOKENS]
         if len(kept) < len(items):
-            message = "warning: questions about paragraphs of more than %d tokens are not trained on: %d of %d"
+            message = "warning: training skips questions about paragraphs of more than %d tokens: %d of %d"
             _log.warning(message, _MAX_TRAINING_TOKENS, len(items) - len(kept), len(items))
         return kept
 
@@ -171,7 +171,7 @@ class Task(System):
         return best_spans(outputs["start"], outputs["end"], longest, outputs.get("none"))
 
     def decode_together(self, networks: Sequence[keras.Model], outputs: Sequence[Any]) -> dict[str, tf.Tensor]:
-        """As `decode`. The no-answer score is one more class of both softmaxes."""
+        """Like `decode`. The no-answer score is one more class of both softmaxes."""
         names = ["none"] if self.labels else []
         start, end = (
             mean_log_probabilities([tf.concat([scores[name] for name in (side, *names)], 1) for scores in outputs])
@@ -234,7 +234,7 @@ class Task(System):
 def best_spans(
     start: tf.Tensor, end: tf.Tensor, max_length: int, none: tf.Tensor | None = None
 ) -> dict[str, tf.Tensor]:
-    """Returns each row's span of up to `max_length` tokens with the highest score; in a tie the shortest, the first.
+    """Returns each row's span of up to `max_length` tokens with the highest score; ties: the shortest, then the first.
 
     `start` and `end`, float `(batch, time)`, are the scores of each token as the first and the last of an answer, far
     below all others at padding. `none`, float `(batch, 1)`, replaces both scores where there is no answer. The results
@@ -272,6 +272,6 @@ def _bigru(units: Positive) -> keras.layers.Layer:
 
 def _scores(hidden: keras.KerasTensor, real: keras.KerasTensor, name: str) -> keras.KerasTensor:
     """Returns a score for each token, float32 `(batch, time)`, far below all others at padding."""
-    # A bias, the same for all tokens, would have no effect.
+    # A bias would be the same for all tokens and have no effect.
     scores = keras.ops.squeeze(keras.layers.Dense(1, use_bias=False, name=name)(hidden), -1)
     return keras.ops.where(real, scores, _MASKED_SCORE)

@@ -27,7 +27,7 @@ def training_batches(
 ) -> list[list[int]]:
     """Returns the indices of the examples of each batch, in an order that depends on the seed.
 
-    A batch of long examples has fewer than `batch_size`, so the number of batches depends on the order, too. With
+    A batch of long examples has fewer than `batch_size`, so the number of batches also depends on the order. With
     `count`, batches are split or joined until there are `count`: Keras expects the same number in each epoch.
     """
     random = np.random.default_rng(seed)

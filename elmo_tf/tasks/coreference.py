@@ -1,7 +1,7 @@
 """Coreference resolution by span ranking (Peters et al. 2018, supplement A.6).
 
 Sources of the settings: [P] the paper, [C] Lee et al. 2017, whose system it is, and its code; [C18] the code of Lee
-et al. 2018, which uses ELMo. Each sentence is encoded by itself [C]. The head of a span is a mean of vectors without
+et al. 2018, which uses ELMo. Each sentence is encoded separately [C]. The head of a span is a mean of vectors without
 ELMo [C18].
 """
 
@@ -37,12 +37,12 @@ class Network(Checked):
     units: Positive = 200  # of the LSTM in each direction
     hidden_units: Positive = 150  # of both hidden layers of the networks that score spans and pairs
     feature_dim: Positive = 20  # of the vectors of widths, distances, speakers and genres
-    max_width: Positive = 10  # words of a mention at most
-    ratio: AboveZero = 0.4  # spans that are kept for each word
+    max_width: Positive = 10  # maximum words of a mention
+    ratio: AboveZero = 0.4  # spans kept per word
     antecedents: Positive = 250  # nearest kept spans that a span may refer to
-    window: Positive = 50  # sentences of a document in a training step, at most; sampled again in every epoch
+    window: Positive = 50  # maximum sentences of a document in a training step; resampled in every epoch
     speakers: bool = True  # whether "the same speaker" is a feature of a pair of mentions
-    genres: bool = True  # whether the document's genre, if its name tells it, is a feature
+    genres: bool = True  # whether the document's genre, if its name contains it, is a feature
     lexical_dropout_rate: Rate = 0.5  # of the words' vectors
     dropout_rate: Rate = 0.2  # of the LSTM's output and recurrent state, of hidden layers and features
 
@@ -75,7 +75,7 @@ class Task(System):
             words=Words(dim=50, lower=True, trainable=True),
             spelling=Spelling(filters=50, dim=8, width=3),
             elmo=Elmo(place="input", dropout_rate=0.5),
-            # With few documents the first epochs score 0, because no span refers to another yet: hence the patience.
+            # With few documents, the first epochs score 0 because no span refers to another yet: hence the patience.
             fit=Fit(batch_size=1, epochs=20, patience=10, clip_norm=5.0, decay_rate=0.999, decay_steps=100),
             network=Network(units=100, hidden_units=100, antecedents=100, lexical_dropout_rate=0.4),
         ),
@@ -263,7 +263,7 @@ def antecedent_loss(scores: tf.Tensor, clusters: tf.Tensor) -> tf.Tensor:
     """Returns minus the log probability that each span refers to one of its gold antecedents, summed over spans.
 
     A span without a gold antecedent should refer to no span. `scores` are those of `AntecedentScores`. `clusters`,
-    int32 `(spans,)`, count from 1; 0: the span is no gold mention.
+    int32 `(spans,)`, count from 1; 0: the span is not a gold mention.
     """
     spans, columns = tf.unstack(tf.shape(scores))
     earlier = tf.range(spans)[:, None] - tf.range(1, columns)[None]

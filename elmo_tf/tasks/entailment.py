@@ -1,7 +1,7 @@
 """Whether a premise entails or contradicts a hypothesis, or neither: ESIM (Peters et al. 2018, supplement A.3).
 
 Sources of the settings: [P] the paper, [E] the ESIM of Chen et al. 2017 and its code, [A] AllenNLP 0.9's
-`esim_elmo.jsonnet` for what these do not say.
+`esim_elmo.jsonnet` for what these omit.
 """
 
 import dataclasses

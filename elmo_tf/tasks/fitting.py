@@ -1,7 +1,7 @@
 """Training: Keras's `fit` with early stopping on the dev score, schedules and a state from which it resumes.
 
 Best epoch, learning rate and early stopping are computed from the history of dev scores alone. So a killed run resumes
-after its last complete epoch and ends with the same result as a run that was not killed.
+after its last complete epoch and ends with the same result as an uninterrupted run.
 """
 
 import io
@@ -124,9 +124,9 @@ class _Training(keras.Model):
 
 
 class _State:
-    """What a run needs to resume: the trained weights, the optimizer's, the dropout's seeds, the best epoch's weights.
+    """State for resuming a run: trained weights, optimizer's, dropout seeds, and the best epoch's weights.
 
-    A single file holds them and the history of dev scores: after a kill, the best weights belong to the best epoch.
+    A single file holds them and the history of dev scores, so the best weights always belong to the best epoch.
     """
 
     def __init__(self, training: _Training, folder: pathlib.Path):

@@ -1,6 +1,6 @@
 """Named entities, or any other spans of tokens: a biLSTM-CRF (Peters et al. 2018, supplement A.7).
 
-Sources of the settings: [P] the paper, [A] AllenNLP 0.9's `ner_elmo.jsonnet` for what the paper does not say.
+Sources of the settings: [P] the paper, [A] AllenNLP 0.9's `ner_elmo.jsonnet` for what the paper omits.
 """
 
 import dataclasses
@@ -72,8 +72,8 @@ class Task(Tagger):
     def as_conll(self, path: str | os.PathLike | None, predictions: Sequence[dict[str, Any]]) -> Iterator[str]:
         """Yields the lines of a file with the predicted tags, and their line breaks.
 
-        In a file of columns, they replace the tags, and nothing else changes. Any other sentence becomes lines of a
-        token, a tab and a tag.
+        In a file of columns, they replace the tags, and nothing else changes. Other sentences become lines of a token,
+        a tab and a tag.
         """
         if path is not None and not named_rows.has_named_values(path) and columns.has_columns(path, self.reading):
             yield from columns.with_tags(path, self.reading, [prediction["tags"] for prediction in predictions])

@@ -19,8 +19,8 @@ class Words(Checked):
 
     dim: Positive = 50  # of a vector; ignored if vectors come from a file
     lower: bool = True  # whether words are looked up in lower case
-    trainable: bool = True  # whether vectors from a file are trained; without a file they always are
-    # a word that the file lacks gets a trained vector if the training data has it at least this often
+    trainable: bool = True  # whether vectors from a file are trained; others always are
+    # words missing from the file get a trained vector if they occur at least this often in the training data
     min_count: Positive = 2
     normalize: bool = False  # whether vectors from a file are scaled to length 1
 
@@ -39,7 +39,7 @@ class Spelling(Checked):
 class Elmo(Checked):
     """The biLM's layers, mixed for the task (section 3.3 of the paper)."""
 
-    place: Literal["none", "input", "output", "both"] = "input"  # of the system's lowest recurrent layer
+    place: Literal["none", "input", "output", "both"] = "input"  # of the lowest recurrent layer
     mix: Literal["learned", "average", "top"] = "learned"  # "average": as for an infinite lambda; "top": the last layer
     penalty: NotNegative = 0.0  # lambda of `lambda * sum_j w_j^2`
     gamma: float | None = None  # a fixed scale of the mix; null: learned, from 1

@@ -1,8 +1,8 @@
 """Who does what to whom: the roles of a predicate's arguments, by interleaved highway LSTMs (supplement A.5).
 
 Sources of the settings: [P] Peters et al. 2018, [S] He et al. 2017, whose system it is, and its code deep_srl,
-[A] AllenNLP 0.9's `semantic_role_labeler_elmo.jsonnet` for what these do not say. Where paper and code differ, as in
-what is clipped, we follow the paper.
+[A] AllenNLP 0.9's `semantic_role_labeler_elmo.jsonnet` for what these omit. Where paper and code differ, as on
+clipping, we follow the paper.
 """
 
 import dataclasses
@@ -68,7 +68,7 @@ class Task(Tagger):
         "small": RolesRecipe(
             words=Words(dim=100),
             elmo=Elmo(place="input", penalty=0.001, dropout_rate=0.3),
-            # The rate decays by steps: with little data the score is 0 for the first epochs.
+            # The rate decays by steps, because with little data the score is 0 for the first epochs.
             fit=Fit(64, 12, 4, learning_rate=0.002, clip_norm=5.0, decay_rate=0.5, decay_steps=2000),
             network=Network(layers=4, units=128, predicate_dim=20),
         ),

@@ -30,7 +30,7 @@ from elmo_tf.tasks.token_vectors import TokenVectors, WordTable, encoded, word_t
 
 _log = logging.getLogger("elmo_tf")
 
-# Examples by the name of their file: `train`, `dev`, `test`. `train_unfiltered`: the training items, none left out.
+# Examples by the name of their file: `train`, `dev`, `test`; `train_unfiltered`: all training items.
 _Data = dict[str, list[Example]]
 
 
@@ -114,7 +114,7 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> _Data:
 
 
 class _Runs:
-    """The runs of several seeds, and the data, words and biLM that they share."""
+    """The runs of several seeds, with shared data, words and biLM."""
 
     def __init__(self, system: System, data: _Data, table: WordTable, bilm: BiLM | None, data_paths: dict[str, Any]):
         self._kind, self._reading, self._labels = type(system), system.reading, system.labels_of(data["train"])
@@ -124,7 +124,7 @@ class _Runs:
         self._checksums["words"] = _checksum([table.words, table.vectors.tobytes()])
         weights = None if bilm is None else (np.asarray(weight).tobytes() for weight in bilm.weights)
         self._checksums["elmo"] = None if weights is None else _checksum(weights)
-        self._cached_layers: CachedLayers | None = None  # of all sentences, which the first run computes
+        self._cached_layers: CachedLayers | None = None  # of all sentences; computed by the first run
 
     def train(self, recipe: Recipe, folder: pathlib.Path) -> dict[str, Any]:
         """Trains a system in its folder, or returns its scores if it is complete."""
@@ -155,7 +155,7 @@ class _Runs:
         return results
 
     def train_several(self, recipe: Recipe, folder: pathlib.Path, seeds: int) -> dict[str, Any]:
-        """Trains a system for each seed in a folder of its own; returns the mean of the results, and the best seed."""
+        """Trains a system for each seed in a separate folder; returns the mean of the results, and the best seed."""
         results = {}
         _check_several(folder)
         with staging.created_folder(folder, folder), lock.locked(folder):
@@ -210,14 +210,14 @@ def _checksum(pieces: Iterable[Any]) -> str:
 
 
 def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
-    """Refuses a folder that has anything but an earlier state of the same run."""
+    """Rejects a folder that contains anything but an earlier state of the same run."""
     if not _names(folder):
         return
     path, checksums = folder / trained.CONFIG, "checksums."
     stored = _flat(json_file.read(path, dict[str, Any])) if path.exists() else {}
     if "task" not in stored:
-        raise InputError(str(folder), "has files that are not of a run; choose a new folder")
-    # Report a changed fraction or changed data first; other differences follow from them.
+        raise InputError(str(folder), "has files that do not belong to a run; choose a new folder")
+    # Report a changed fraction or changed data first; they cause other differences.
     values = _flat(config)
     for name in sorted(values, key=lambda name: (name != "data.fraction", not name.startswith(checksums))):
         # Paths are not compared, only checksums.
@@ -225,23 +225,22 @@ def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
         if is_compared and stored.get(name) != values[name]:
             if name.startswith(checksums):
                 problem = (
-                    f"differs from what the run in {folder} was started with (other data or other reading options); "
-                    "choose a new folder"
+                    f"differs from that of the run in {folder} (other data or reading options); choose a new folder"
                 )
                 raise InputError(name.removeprefix(checksums), problem)
             raise InputError(str(folder), f"has a run with another {name} ({stored.get(name)}); choose a new folder")
 
 
 def _check_several(folder: pathlib.Path) -> None:
-    """Refuses a folder that has anything but the runs of several seeds."""
+    """Rejects a folder that contains anything but the runs of several seeds."""
     names = _names(folder)
     runs = {name for name in names if re.fullmatch(r"seed_\d+", name)}
     if names - runs - {trained.SCORES} or (trained.SCORES in names and not runs):
-        raise InputError(str(folder), "has files that are not of a run with several seeds; choose a new folder")
+        raise InputError(str(folder), "has files that do not belong to a run with several seeds; choose a new folder")
 
 
 def _names(folder: pathlib.Path) -> set[str]:
-    """Returns the names in a folder, without locks and half-written files, which begin with a dot."""
+    """Returns the names in a folder, except those with a leading dot: locks and unfinished files."""
     return {path.name for path in folder.iterdir() if path.name[0] != "."} if folder.is_dir() else set()
 
 

@@ -1,7 +1,7 @@
 """The class of a sentence: a biattentive classification network (Peters et al. 2018, supplement A.8).
 
 Sources of the settings: [P] the paper, [M] McCann et al. 2017, whose network it is, [A] AllenNLP 0.9's
-`biattentive_classification_network_elmo.jsonnet` for what these do not say.
+`biattentive_classification_network_elmo.jsonnet` for what these omit.
 """
 
 import dataclasses
@@ -27,11 +27,11 @@ _POLARITY = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
 
 @dataclasses.dataclass(frozen=True)
 class Network(Checked):
-    """The biattentive classification network, and how many classes the trees have."""
+    """The biattentive classification network, and the number of classes of the trees."""
 
     units: Positive = 300  # of the layer before the biLSTMs, and of each biLSTM in each direction [M]
     dropout_rate: Rate = 0.5  # of the token vectors, with ELMo [A]
-    baseline_dropout_rate: Rate = 0.25  # the same without ELMo [A]
+    baseline_dropout_rate: Rate = 0.25  # likewise, without ELMo [A]
     encoded_dropout_rate: Rate = 0.25  # after the layer before the biLSTMs [A]
     pooled_dropout_rate: Rate = 0.1  # [A]
     hidden: Widths = (1200, 600)  # widths of the two ReLU layers; [A] has maxout layers of these widths
@@ -57,8 +57,8 @@ class SentimentRecipe(Recipe):
 class Task(Classifier):
     """Classifies sentences. Given trees, it trains on all phrases of four tokens or more; scores are of sentences [P].
 
-    The items of `read` are trees. A sentence without a tree becomes a tree whose only phrase is the sentence; it is
-    trained on whatever its length.
+    The items of `read` are trees. A sentence without a tree becomes a tree whose only phrase is the sentence,
+    and is trained on whatever its length.
     """
 
     name = "sentiment"
@@ -110,8 +110,8 @@ class Task(Classifier):
         encoded = keras.layers.Dense(settings.units, "relu")(encoded)
         encoded = BiLSTM(settings.units)(keras.layers.Dropout(settings.encoded_dropout_rate)(encoded))
         if embedded.elmo_above is not None:
-            # [P]: "the output ELMo vectors are computed with a second biLSTM and concatenated to the input", which
-            # we take for that of the attention.
+            # [P]: "the output ELMo vectors are computed with a second biLSTM and concatenated to the input": in our
+            # reading, to that of the attention.
             encoded = joined(encoded, BiLSTM(settings.units)(embedded.elmo_above))
         # Each token attends to the whole sentence: softmax(X X^T) X.
         context = keras.layers.Attention()([encoded, encoded])

@@ -1,8 +1,8 @@
-"""A trained system as a SavedModel, without Keras and this package: strings in, labels, spans and probabilities out.
+"""A trained system as a SavedModel, independent of Keras and this package: strings to labels, spans, probabilities.
 
-Signatures: `tokens` takes token sequences, string `(batch, time)`, padded on the right with `""`; `default`, which is
-`serving_default` too, takes sentences, string `(batch,)`, and splits them as the system's files are read. Their outputs
-are those of `System.served`; `default` also returns the tokens. A question answering system has `tokens` alone.
+Signatures: `tokens` takes token sequences, string `(batch, time)`, padded on the right with `""`; `default`, also
+called `serving_default`, takes sentences, string `(batch,)`, and splits them like the system's files. Their outputs are
+those of `System.served`; `default` also returns the tokens. A question answering system has only `tokens`.
 """
 
 import os
@@ -43,12 +43,12 @@ def export(system: System, network: keras.Model, output: str | os.PathLike) -> p
 
 
 def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
-    """Returns the object to save: the signatures' functions, and what they use."""
+    """Returns the object to save: the signatures' functions and their dependencies."""
 
     def tokens(**inputs: tf.Tensor) -> Tensors:
         inputs = graph_checks.checked_batch(inputs)
         extra = {name: inputs.pop(name) for name in system.extra_inputs}
-        # At least one position: networks cannot compute empty sentences alone.
+        # At least one position: networks cannot handle a batch of only empty sentences.
         missing = {name: tf.cast(tf.shape(strings)[1] == 0, tf.int32) for name, strings in inputs.items()}
         wide = {name: tf.pad(strings, [[0, 0], [0, missing[name]]]) for name, strings in inputs.items()}
         outputs = network(system.served_inputs(wide, extra), training=False)
@@ -73,7 +73,7 @@ def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
     root = tf.train.Checkpoint()
     specs = {name: tf.TensorSpec((None, None), tf.string, name=name) for name in system.token_inputs}
     root.tokens = tf.function(tokens, autograph=False).get_concrete_function(**specs, **system.extra_inputs)
-    if system.splits_sentences and tokenizer != "unicode":  # an operation that TensorFlow alone does not have
+    if system.splits_sentences and tokenizer != "unicode":  # its operation is not part of TensorFlow
         sentences = {name: tf.TensorSpec((None,), tf.string, name=name) for name in names}
         root.default = tf.function(default, autograph=False).get_concrete_function(**sentences, **system.extra_inputs)
     root.variables = [variable.value for variable in network.variables]

@@ -1,4 +1,4 @@
-"""The base classes of the paper's systems: what each of them defines, and what taggers and classifiers share."""
+"""Base classes of the paper's systems: what each must define, and what taggers and classifiers share."""
 
 import abc
 import collections
@@ -18,8 +18,8 @@ from elmo_tf.tasks.scores import f1
 from elmo_tf.tasks.scores.f1 import Counts
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
 
-Example = Any  # what the network reads at once: a dataclass of `elmo_tf.annotated`
-Prediction = Any  # what `predict` returns for a single example
+Example = Any  # one input of the network: a dataclass of `elmo_tf.annotated`
+Prediction = Any  # the result of `predict` for a single example
 PADDING = -1  # a tag's number at padding
 
 
@@ -68,14 +68,14 @@ class System(abc.ABC):
 
     @abc.abstractmethod
     def example_of(self, item: Any) -> Example:
-        """Returns the unlabeled example for an argument of `Trained.predict`, made of lists of tokens.
+        """Returns the unlabeled example for an item of `Trained.predict`, made of lists of tokens.
 
         Raises:
-            InputError: about `sentences`, if `item` is not such an argument.
+            InputError: about `sentences`, if `item` is invalid.
         """
 
     def examples(self, items: Sequence[Any], training: bool) -> list[Example]:
-        """Returns the examples of what `read` returned, for training or for evaluation."""
+        """Returns the examples of items from `read`, for training or for evaluation."""
         return list(items)
 
     def resample(self, examples: Sequence[Example], random: np.random.Generator) -> list[Example]:
@@ -134,7 +134,7 @@ class System(abc.ABC):
 
     @abc.abstractmethod
     def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Example]) -> list[Prediction]:
-        """Returns the prediction for each example of a batch, given what `decode` returned as arrays."""
+        """Returns the prediction for each example of a batch, given the result of `decode` as arrays."""
 
     def empty_prediction(self) -> Prediction:
         """Returns the prediction for an example without tokens, which no network can read."""
@@ -149,7 +149,7 @@ class System(abc.ABC):
         return {}
 
     def most_frequent(self, examples: Sequence[Example]) -> dict[str, Any]:
-        """Returns the most frequent `answer` of all examples, and the score, by its name, of giving always that.
+        """Returns the most frequent `answer` of all examples, and the score, by its name, of always giving that.
 
         Empty for a system whose answers are not comparable.
         """
@@ -161,7 +161,7 @@ class System(abc.ABC):
 
     @abc.abstractmethod
     def to_json(self, example: Example, prediction: Prediction) -> dict[str, Any]:
-        """Returns what the command `predict` prints for an example."""
+        """Returns the output of the command `predict` for an example."""
 
     # Exported systems.
 
@@ -170,12 +170,12 @@ class System(abc.ABC):
         return tokens
 
     def served(self, decoded: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Returns an exported system's outputs for what `decode` returned."""
+        """Returns an exported system's outputs, given the result of `decode`."""
         return decoded
 
 
 class Choice(NamedTuple):
-    """The most probable class, and the probability of each; None and nothing for a sentence without tokens."""
+    """The most probable class, and each class's probability; None and empty for a sentence without tokens."""
 
     label: str | None
     probabilities: dict[str, float]
@@ -292,7 +292,7 @@ class Tagger(System):
         inside = tf.strings.regex_full_match(tags, "I-.*")
         continues_next = tf.pad(inside[:, 1:], ((0, 0), (0, 1)))
         starts = tf.where(tf.strings.regex_full_match(tags, "B-.*"))
-        # In IOB2, there are as many ends as starts, in the same order.
+        # In IOB2, ends match starts in number and order.
         ends = tf.where((numbers >= 0) & (tags != "O") & ~continues_next)
         spans = tf.cast(tf.stack([starts[:, 1], ends[:, 1] + 1], 1), tf.int32)
         kinds = tf.strings.substr(tf.gather_nd(tags, starts), 2, 2**31 - 1)
@@ -302,7 +302,7 @@ class Tagger(System):
 
 
 def most_common(answers: Iterable[str]) -> str:
-    """Returns the most frequent answer; of equally frequent ones the first in alphabetical order."""
+    """Returns the most frequent answer; ties go to the first in alphabetical order."""
     counts = collections.Counter(answers)
     return min(counts, key=lambda answer: (-counts[answer], answer))
 
@@ -319,9 +319,9 @@ def mean_log_probabilities(scores: Sequence[tf.Tensor]) -> tf.Tensor:
 
 
 def checked_tokens(item: Any) -> list[str]:
-    """Returns an argument of `Trained.predict` as a sentence; `InputError` unless it is a list of tokens."""
+    """Returns an item of `Trained.predict` as a sentence; `InputError` unless it is a list of tokens."""
     if isinstance(item, str) or not isinstance(item, Sequence):
         raise InputError("sentences", "lists of tokens", repr(item))
     if not all(isinstance(token, str) and token for token in item):
-        raise InputError("sentences", "tokens that are strings, none of them empty", repr(item))
+        raise InputError("sentences", "tokens that are nonempty strings", repr(item))
     return list(item)

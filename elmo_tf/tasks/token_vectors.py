@@ -1,4 +1,4 @@
-"""Parts of functional Keras models: the vectors of tokens that a system reads, and the biLSTM above them."""
+"""Parts of functional Keras models: a system's token vectors, and the biLSTM above them."""
 
 import collections
 import os
@@ -38,10 +38,10 @@ class Vectors(NamedTuple):
 
 
 class TokenVectors:
-    """Embeds tokens. All calls share the layers, such as for both sentences of a pair.
+    """Embeds tokens. All calls share the layers, for instance for both sentences of a pair.
 
     Args:
-        recipe: which vectors there are.
+        recipe: which vectors to use.
         words: the words that have a vector, and their vectors, from `word_table`.
         elmo: the biLM, as for `ELMo`; None: no ELMo.
     """
@@ -84,7 +84,7 @@ class TokenVectors:
 
 
 class WordTable(NamedTuple):
-    """The words that get a vector; those with a vector in a file come first."""
+    """The words with a vector; those whose vector is from a file come first."""
 
     words: list[str]
     vectors: np.ndarray  # float32 (words of the file, dim)
@@ -97,9 +97,9 @@ def word_table(
     glove: str | os.PathLike | None = None,
     strict: bool = False,
 ) -> WordTable:
-    """Returns the words that get a vector: those of `train`, and those of `others` that the file `glove` has.
+    """Returns the words with a vector: those of `train`, and those of `others` found in the file `glove`.
 
-    An odd line of that file is left out with a warning, or an error if `strict`.
+    An odd line of that file is skipped with a warning, or an error if `strict`.
     """
 
     def words_of(sentences: Iterable[Tokens]) -> Iterator[str]:

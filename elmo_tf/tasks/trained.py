@@ -26,6 +26,7 @@ from elmo_tf.text import tokenizers
 _log = logging.getLogger("elmo_tf")
 
 _MAX_LABEL_CHARS = 30  # characters of a label in a message
+_INCOMPLETE = "training is incomplete; run `elmo-tf task NAME train` again"
 CONFIG, MODEL, SCORES = "config.json", "model.keras", "scores.json"
 
 
@@ -65,21 +66,20 @@ class Trained:
         self._predictor = Predictor(system, network, *others)
 
     def predict(self, sentences: Iterable[Any], tokenizer: str | None = None) -> list[dict[str, Any]]:
-        """Returns what the system predicts for each sentence: the same as a line of `elmo-tf task NAME predict`.
+        """Returns the prediction for each sentence, as in a line of `elmo-tf task NAME predict`.
 
         Args:
             sentences: for `ner` and `sentiment`, texts or lists of tokens; for pairs of sentences, pairs of
                 these; for semantic roles, pairs of a list of tokens and the index of the predicate; for questions,
                 pairs of a paragraph and a question as raw text; for documents, lists of lists of tokens, or texts.
-            tokenizer: the name of a tokenizer of `tokenizers.TOKENIZERS`, if not the system's own is to split the
-                texts of `ner` and `sentiment`.
+            tokenizer: a name in `tokenizers.TOKENIZERS`, for texts of `ner` and `sentiment`; None: the system's own.
 
         Returns:
             a prediction for each sentence, empty for one without tokens. For a text, `offsets` has the characters at
             which each token begins and ends.
 
         Raises:
-            InputError: if a sentence is something else.
+            InputError: if a sentence has another form.
         """
         if isinstance(sentences, str | bytes) or not isinstance(sentences, Iterable):
             raise InputError("sentences", "a list of sentences, [sentence] for a single one", repr(sentences))
@@ -115,9 +115,9 @@ class Trained:
 
         Raises:
             InputError: if TensorFlow alone cannot run the system, as with `coreference`, or it has several networks.
-            OSError: if the model cannot be written, or gives other answers in a fresh process. Nothing is left then.
+            OSError: if the model cannot be written, or gives other answers in a fresh process. Then nothing is left.
         """
-        from elmo_tf.tasks import serving  # noqa: PLC0415 - needed for this alone
+        from elmo_tf.tasks import serving  # noqa: PLC0415 - needed only here
 
         if self._others:
             raise InputError("workdir", "only one network can be exported")
@@ -133,8 +133,8 @@ class Trained:
 
         Returns:
             `task`, `metric`, `score`, `examples` and all scores; `most_frequent`, the most frequent answer of the file
-            and the score of giving always that; `by_label`, of each type or class `precision`, `recall`, `f1` and its
-            `count` in the file; and `confusion`, if it is asked for.
+            and the score of always giving that; `by_label`, the `precision`, `recall`, `f1` and `count` of each type or
+            class; and `confusion`, if requested.
 
         Raises:
             InputError: naming the file, if it cannot be read.
@@ -165,11 +165,11 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
     Args:
         workdir: of `elmo-tf task NAME train`. If it has several seeds, the best by dev score is loaded. Or the name
             of a published system, such as `english-ner`, unless a folder has that name.
-        task: the task that the system has to be for; None: any.
+        task: the required task of the system; None: any.
         **reading: fields of `Reading` that differ from those of the training.
 
     Raises:
-        InputError: naming the folder or a file in it that does not exist, is not complete or is for another task.
+        InputError: naming the folder or a file in it that does not exist, is incomplete or is for another task.
     """
     folder = pathlib.Path(workdir)
     if not folder.exists():
@@ -180,13 +180,13 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
     if not (folder / CONFIG).exists() and (folder / SCORES).exists():
         folder /= json_file.read(folder / SCORES, _SeveralSeeds).best
     if any(folder.glob(f"seed_*/{CONFIG}")):
-        raise InputError(str(workdir), "its training has not ended, or nothing was learned")
+        raise InputError(str(workdir), _INCOMPLETE)
     if not (folder / CONFIG).exists() or "task" not in json_file.read(folder / CONFIG, dict):
         raise InputError(str(workdir), "not a workdir of elmo-tf task NAME train")
     config = json_file.read(folder / CONFIG, _Config)
     _check_task(workdir, config.task, task)
     if not (folder / SCORES).exists():
-        raise InputError(str(workdir), "its training has not ended, or nothing was learned")
+        raise InputError(str(workdir), _INCOMPLETE)
     system = _system(config, dataclasses.replace(config.reading, **reading), folder / CONFIG)
     intact.check_regular(folder / MODEL)
     with damage_reported("a complete Keras model", folder / MODEL):
@@ -196,7 +196,7 @@ def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) ->
 
 
 def _load_published(name: str, task: str | None, reading: Reading) -> Trained:
-    """Returns a system that comes with this package. Its biLM is not stored twice: `english-ner` reads `english`."""
+    """Returns a system that comes with this package. Its biLM is stored only once: `english-ner` reads `english`."""
     model = models.find(name)
     _check_task(name, model.task, task)
     files = model.files()
@@ -219,7 +219,7 @@ def _system(stored: _Config | PublishedOptions, reading: Reading, source: object
 def _check_task(workdir: str | os.PathLike, trained_for: str, task: str | None) -> None:
     if trained_for not in ([task] if task else SYSTEMS):
         wanted = task or " or ".join(SYSTEMS)
-        raise InputError(str(workdir), f"has a system for {trained_for}, not for {wanted}")
+        raise InputError(str(workdir), f"contains a system for {trained_for}, not for {wanted}")
 
 
 def load_together(workdirs: Sequence[str | os.PathLike], task: str | None = None, **reading: Any) -> Trained:
@@ -236,7 +236,7 @@ def load_together(workdirs: Sequence[str | os.PathLike], task: str | None = None
 
 
 def check_labels(system: System, trained_labels: Sequence[str], examples: Sequence[Example], source: Any) -> None:
-    """Warns about labels that are not in the training data and so are never predicted.
+    """Warns about labels absent from the training data, which are never predicted.
 
     Raises:
         InputError: if the training data has none of the labels.

@@ -1,1 +1,1 @@
-"""Tokens and numbers: character ids, the vocabulary, splitting. Only `in_graph` and `raw_text` import TensorFlow."""
+"""Tokens, character ids, vocabularies, splitting. Only `in_graph` and `raw_text` import TensorFlow."""

@@ -1,4 +1,4 @@
-"""Which sentences are computed: equal ones once, those of about the same length together, very long ones in pieces."""
+"""How sentences are batched: equal ones once, those of similar length together, very long ones in pieces."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
@@ -13,7 +13,7 @@ def batches(lengths: Sequence[int], batch_tokens: int, batch_size: int | None = 
     """Yields the indices of sentences that share a batch, by ascending length; leaves out those without tokens."""
     batch: list[int] = []
     for index in np.argsort(lengths, kind="stable").tolist():
-        # A sentence longer than a piece is a batch of its own.
+        # A sentence longer than a piece is a batch by itself.
         is_full = lengths[index] * (len(batch) + 1) > batch_tokens or len(batch) == batch_size
         if batch and (is_full or lengths[index] > PIECE_TOKENS):
             yield batch
@@ -27,7 +27,7 @@ def batches(lengths: Sequence[int], batch_tokens: int, batch_size: int | None = 
 def equal_items(items: Iterable[Hashable]) -> list[list[int]]:
     """Returns the indices of equal items together, in the order in which these first occur.
 
-    What is computed twice need not get the same bits: a product rounds a row by its position in a block.
+    Computing the same item twice may give different bits: a product rounds a row by its position in a block.
     """
     indices: dict[Hashable, list[int]] = {}
     for index, item in enumerate(items):

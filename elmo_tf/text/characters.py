@@ -1,7 +1,7 @@
 """Characters as tokens, in plain Python; `in_graph` splits in the same way.
 
 A character is a code point with the combining marks (Unicode's category M) and joiners (U+200C, U+200D) that follow it.
-White space and control characters (categories Z and Cc) are not tokens; a mark after them is a character of its own.
+White space and control characters (categories Z and Cc) are not tokens; a mark after them is a separate character.
 """
 
 import functools

@@ -5,7 +5,7 @@ import tensorflow as tf
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text import characters, penn
 
-_BYTE_ORDER_MARK = "\\A\ufeff"  # which some editors write at the beginning of a text: white space
+_BYTE_ORDER_MARK = "\\A\ufeff"  # some editors write it at the beginning of a text; treated as white space
 
 
 def split(sentences: tf.Tensor, tokenizer: str = "whitespace") -> tuple[tf.Tensor, tf.Tensor]:
@@ -31,12 +31,12 @@ def split_with_offsets(
             padding; None for the whitespace tokenizer.
     """
     offsets = None
-    sentences = tf.strings.regex_replace(sentences, _BYTE_ORDER_MARK, "   ")  # as long, for the offsets
+    sentences = tf.strings.regex_replace(sentences, _BYTE_ORDER_MARK, "   ")  # the same length, for the offsets
     if tokenizer == "whitespace":
         tokens = tf.strings.split(sentences)
     else:
         if tokenizer == "unicode":
-            from elmo_tf.text import raw_text  # noqa: PLC0415 - loads tensorflow-text, which few need
+            from elmo_tf.text import raw_text  # noqa: PLC0415 - loads tensorflow-text, rarely needed
 
             tokens, *bounds = raw_text.tokenize_with_offsets(sentences)
         else:

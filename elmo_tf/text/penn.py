@@ -1,8 +1,8 @@
 """Running text to words by the Penn Treebank's rules, with offsets: in plain Python and in the graph of an export.
 
-`do n't`, `Anna 's`; punctuation marks apart; `Mr.`, `U.S.` and `well-known` whole; typographic quotes and dashes as the
-ASCII ones of the text that `english` was trained on. Text that is split already is not changed. Scripts without spaces
-between words are split into their characters, each with its marks.
+`do n't`, `Anna 's`; punctuation marks are split off; `Mr.`, `U.S.` and `well-known` stay whole; typographic quotes and
+dashes become the ASCII ones of the text that `english` was trained on. Text already split is not changed. Scripts
+without spaces between words are split into their characters, each with its marks.
 
 One table of rules serves Python's `re` and RE2, TensorFlow's. A rule only inserts MARK between pieces of the text, or
 keeps the number of bytes, so the lengths of the pieces, white space included, give the offsets. In patterns, characters
@@ -44,13 +44,13 @@ _MARKS = (
 )
 _STACKERS = "\u1039\u17d2\u1a60"
 _CLUSTER = f"[{_CLUSTERED}](?:[{_STACKERS}][{_CLUSTERED}]|[{_MARKS}])*"
-# White space and control characters: Unicode's categories Z and Cc, but for MARK; and the zero width space, which
+# White space and control characters: Unicode's categories Z and Cc, except MARK; and the zero width space, which
 # separates words of Khmer and Thai.
 _SPACES = "\\x00-\\x1e \\x7f-\u00a0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000"
 
 
 def _others(ranges: str) -> str:
-    """Returns the ranges of the characters after U+00A0 that are in none of some ranges, without surrogates."""
+    """Returns the ranges of the characters after U+00A0 that are outside the given ranges, without surrogates."""
     pairs = re.findall(r"([^\x00-\xa0])(?:-(.))?", ranges)
     taken = sorted([(ord(first), ord(last or first)) for first, last in pairs] + [(0xD800, 0xDFFF), (0x110000, 0)])
     others, following = "", 0xA1
@@ -67,7 +67,7 @@ _APOSTROPHE = "['\u2019]"
 _HYPHEN = "[-_\u2010\u2011]"
 # Not `(?i:...)`: RE2 takes Unicode's long s for an s.
 _CLITIC = rf"{_APOSTROPHE}(?:[sSdDmM]|[rRvV][eE]|[lL][lL])\b"
-# Those that are whole in the text that `english` was trained on.
+# Abbreviations kept whole in the text that `english` was trained on.
 _ABBREVIATION = (
     r"(?:Mrs?|Ms|Messrs|Mme|Mlle|Dr|Prof|Rev|Hon|St|Capt|Col|Gen|Gov|Lt|Lieut|Sgt|Sen|Rep|Jr|Sr|Esq|Inc|Ltd|Corp|Co|Vs|"
     r"Viz|Etc|MRS?|MS|MME|DR|PROF|REV|HON|ST|CAPT|COL|GEN|LT|LIEUT|SGT|SEN|REP|JR|SR|INC|LTD|CORP|CO|VS|ETC|"
@@ -81,7 +81,7 @@ ABBREVIATIONS = (
 # The full stop belongs to a single letter inside of a sentence: `J. Smith`, `p. 5`, but `so do I. He`, `of x. The`.
 _INITIAL = rf"[A-HJ-Z]\.{MARK}|[Ia-z]\.{MARK}{MARK}"
 
-# What is a token; the first alternative that matches counts.
+# Tokens; the first alternative that matches counts.
 _TOKEN = "|".join(
     [
         _CLITIC,
@@ -115,8 +115,8 @@ _INSIDE = (
     (_TOKEN, rf"\0{MARK}"),
 )
 RULES = (*_ACROSS, *_INSIDE, (f"{_SPACE}+", rf"{MARK}\0{MARK}"))
-WHITE_SPACE = f"{_SPACE}*"  # pieces that are no tokens
-# Afterwards, what the text of tokens becomes; none reaches beyond a token.
+WHITE_SPACE = f"{_SPACE}*"  # pieces that are not tokens
+# Afterwards, replacements in the text of tokens; none reaches beyond a token.
 NORMALIZED = (
     ("``|''|[\u201c-\u201f]", '"'),
     ("[\u2018-\u201b`]", "'"),
@@ -140,7 +140,7 @@ def split(text: str) -> list[str]:
 
 
 def split_with_offsets(text: str) -> list[Word]:
-    """Returns the same as `split`, each with its offsets in the text: characters, as Python counts them."""
+    """Like `split`, with each word's offsets in the text, in characters."""
     words, marks = [], 0
     for run in re.finditer(f"[^{_SPACES}]+", _replaced(text, _ACROSS)):
         start = run.start() - marks
@@ -150,7 +150,7 @@ def split_with_offsets(text: str) -> list[Word]:
 
 
 def split_bytes(text: bytes) -> list[bytes]:
-    """Returns the same as `split`, of UTF-8; bytes that are not are kept: in the token after them or as a token."""
+    """Like `split`, for UTF-8; invalid bytes are kept: in the token after them or as a token."""
     return [word.encode(errors="surrogateescape") for word in split(text.decode(errors="surrogateescape"))]
 
 

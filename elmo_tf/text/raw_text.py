@@ -19,7 +19,7 @@ _SPACE = r"[\s\p{Z}\p{Cc}]+"
 # Ideographs and kana, each a token. The ranges are the marks that Unicode assigns to several scripts (prolonged sound,
 # repeat marks) and the planes that it reserves for ideographs.
 _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\x{3006}\x{3031}-\x{3035}\x{303C}\x{30FC}\x{FF70}\x{20000}-\x{3FFFD}"
-# What belongs to the character before it: combining marks, variation selectors and half-width voiced sound marks.
+# Characters that belong to the one before: combining marks, variation selectors and half-width voiced sound marks.
 _MARKS = r"[\p{M}\x{FF9E}\x{FF9F}]*"
 # RE2 cannot intersect classes, so each of these is the complement of what it excludes.
 _LETTER = rf"[^\P{{L}}{_CJK}]"
@@ -43,7 +43,7 @@ _TOKEN = "|".join(
         # Web and e-mail addresses.
         rf"(?:https?://|www\.){_ADDRESS}",
         rf"[\w.]+@{_WORD}(?:[.-]{_WORD})+",
-        # U.S., p.m. RE2's \b knows ASCII alone, and where it depends on what is outside a token, the token is lost.
+        # U.S., p.m. RE2's \b knows only ASCII, and where it depends on text outside a token, the token is lost.
         rf"\b[A-Za-z]\.(?:{_LETTER}\.)+",
         r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Jr|Sr)\.",
         # well-known, 24-year-old
@@ -63,8 +63,8 @@ _TOKEN = "|".join(
     ]
 )
 
-# Closing quotes and brackets. Directly after a mark, those that open elsewhere close, too, as German ones do. They may
-# also stand apart, as in tokenized text and in French.
+# Closing quotes and brackets. Directly after a mark, opening ones close too, as in German. They may
+# also be separate, as in tokenized text and in French.
 _CLOSING, _CLOSING_APART = r"[\"'\p{Pi}\p{Pf}\p{Pe}]", r"[\"'\p{Pf}\p{Pe}]"
 # Where a sentence may end: a mark, closing quotes and brackets, white space, which Chinese and Japanese do not need.
 _END = (
@@ -74,7 +74,7 @@ _END = (
 )
 # A full stop does not end a sentence after these: abbreviations, initials, letters with full stops between them.
 _ABBREVIATED = rf"(?s)(?:.*[\s\p{{Z}}\p{{Ps}}\p{{Pi}}\"'])?(?:(?i:{ABBREVIATIONS})|[^\P{{Lu}}I]|(?:\p{{L}}\.)+\p{{L}})"
-# No sentence begins like this.
+# Sentences do not begin like this.
 _CONTINUATION = r"(?s)[\p{Ll},;:].*"
 
 

@@ -61,7 +61,7 @@ def split_texts(texts: Iterable[Text], tokenizer: str, parameter: str = "texts")
         or getattr(texts, "ndim", 1) == 0
     ):
         raise InputError(parameter, "a list of texts, [text] for a single text", repr(texts))
-    if isinstance(texts, Mapping) or hasattr(texts, "columns"):  # which would give the names of its columns
+    if isinstance(texts, Mapping) or hasattr(texts, "columns"):  # iterating would give column names
         raise InputError(parameter, "a list of texts, or one column of a table", f"a {type(texts).__name__}")
     checked: list[bytes | list[bytes]] = []
     for text in texts:

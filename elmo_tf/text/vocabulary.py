@@ -19,7 +19,7 @@ class Vocabulary:
 
     Args:
         tokens: UTF-8 bytes of every word, the three special ones first.
-        source: what errors call the vocabulary, usually its file.
+        source: name of the vocabulary in errors, usually its file.
 
     Raises:
         InputError: if the first three tokens are not the special ones, or a token is empty, repeated, not UTF-8 or
@@ -64,7 +64,7 @@ class Softmax(NamedTuple):
 
 
 def from_bytes(content: bytes, source: str) -> Vocabulary:
-    """Returns the vocabulary that a file contains; errors call it `source`.
+    """Returns the vocabulary that a file contains; errors name it `source`.
 
     Raises:
         InputError: as `Vocabulary`, or if the file is empty.
@@ -101,8 +101,8 @@ def from_counts(counts: Iterable[tuple[bytes, int]], max_size: int | None = None
 def check_order(vocabulary: Vocabulary, counts: list[int], source: str) -> None:
     """Raises `InputError` if the words are clearly not in descending order of their counts in a corpus.
 
-    The order of another corpus will do; alphabetical order will not. The first half of the words that occur must cover
-    at least three quarters of what the most frequent half covers. `counts` are by id.
+    Another corpus's order is fine; alphabetical order is not. The first half of the words that occur must cover at
+    least three quarters of what the most frequent half covers. `counts` are by id.
     """
     occurring = [count for count in counts[len(SPECIAL_TOKENS) :] if count]
     half = len(occurring) // 2

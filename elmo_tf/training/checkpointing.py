@@ -42,7 +42,7 @@ class Checkpointing:
         `stored_config` is the recipe of the workdir so far.
         """
         progress = self._load(checkpoints.LATEST) if self._workers.is_chief else None
-        # The others restore what the chief has restored.
+        # The others restore the same checkpoint as the chief.
         step = int(self._workers.chief(-1 if progress is None else progress.step))
         if step >= 0 and not self._workers.is_chief:
             self._workers.wait_for_file(checkpoints.folder_of(self._workdir, step) / checkpoint_files.MANIFEST_FILE)

@@ -16,15 +16,15 @@ from elmo_tf.training import signals
 
 VARIABLE = "TF_CONFIG"  # environment variable, in which TensorFlow finds the cluster
 
-_MEET_SECONDS = 600  # the most between the starts of the first and the last worker
-_JOIN_SECONDS = 120  # for TensorFlow to connect the workers, including the start of its GPUs
+_MEET_SECONDS = 600  # longest wait from the first worker's start to the last one's
+_JOIN_SECONDS = 120  # for TensorFlow to connect the workers, including GPU start-up
 _ANSWER_SECONDS = 5  # for a connection to a worker
 _POLL_SECONDS = 0.5
 _log = logging.getLogger("elmo_tf")
 
 
 def from_environment() -> tf.distribute.Strategy | None:
-    """Returns the strategy for the cluster in `TF_CONFIG`, once all its workers have started; None if that is not set.
+    """Returns the strategy for the cluster in `TF_CONFIG`, once all its workers have started; None without `TF_CONFIG`.
 
     Raises:
         InputError: if its value is not a cluster.

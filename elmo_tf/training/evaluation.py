@@ -13,15 +13,16 @@ from elmo_tf.display import with_count
 from elmo_tf.errors import explain_out_of_memory
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.records import record_folder
+from elmo_tf.records.blocks import decode_examples
 from elmo_tf.records.windows import Window, Windows, prefetch
-from elmo_tf.text.vocabulary import END_ID, UNKNOWN_ID
+from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, UNKNOWN_ID
 from elmo_tf.training import devices
 from elmo_tf.training.workers import Alone, Workers
 
 if TYPE_CHECKING:
     from elmo_tf.model.fast import BiLM
 
-_STOP_CHECK_INTERVAL = 20  # windows between two questions to other workers whether to stop
+_STOP_CHECK_INTERVAL = 20  # windows between collective stop checks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Evaluator:
     """Evaluates one network repeatedly; its graph is built once.
 
     The streams are divided among the replicas, each of which carries its streams' states along. The number of replicas
-    changes neither the number of streams nor, but for rounding, the result.
+    changes neither the number of streams nor, except for rounding, the result.
 
     Args:
         bilm: a network with a softmax; each call uses its weights at that time.
@@ -181,7 +182,25 @@ def evaluate(
     """Evaluates `bilm` on all of `records`; arguments as for `Evaluator` and `Evaluator.parts`.
 
     Raises:
-        InputError: if the memory is not sufficient.
+        InputError: if memory runs out.
     """
     with explain_out_of_memory("batch_size", "set fewer streams"):
         return Evaluator(bilm, strategy).parts(records, [None], batch_size, unroll_steps)[0]
+
+
+def unigram_perplexity(records: record_folder.Records, heldout: record_folder.Records) -> float:
+    """Returns the perplexity on `heldout` of word frequencies in `records`, each count plus 1.
+
+    The model predicts the same tokens as a forward language model: the words and `</S>`.
+    """
+
+    def counts(folder: record_folder.Records) -> np.ndarray:
+        total = np.zeros(len(folder.vocabulary), np.int64)
+        for shard in folder.shards:
+            if records := record_folder.read_shard(shard):
+                total += np.bincount(decode_examples(records, len(total)).token_ids, minlength=len(total))
+        total[BEGIN_ID] = 0
+        return total
+
+    seen, predicted = counts(records) + 1, counts(heldout)
+    return float(np.exp(-(predicted * np.log(seen / seen.sum())).sum() / predicted.sum()))

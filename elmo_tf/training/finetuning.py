@@ -45,7 +45,7 @@ def finetune(
 
     Args:
         source: a workdir with a checkpoint, with a softmax or without.
-        assignments: `key=value` changes to the configuration of `source`, of which `train.steps` is left out.
+        assignments: `key=value` changes to the configuration of `source`, except its `train.steps`.
         data, workdir, heldout, steps, strategy, on_record: as for `train`.
 
     Returns:
@@ -55,7 +55,7 @@ def finetune(
         InputError: as `train`.
     """
     if models.is_name(source) and not is_workdir(source):
-        raise InputError(str(source), f"a model's name; make a workdir of it: elmo-tf import {source} --workdir DIR")
+        raise InputError(str(source), f"a model's name; make a workdir from it: elmo-tf import {source} --workdir DIR")
     opened = open_workdir(source)
     if pathlib.Path(source).resolve() == pathlib.Path(workdir).resolve():
         raise InputError(str(workdir), "this is the folder of the source; give a new workdir")
@@ -68,7 +68,7 @@ def finetune(
     writes = strategy is None or workers.of(strategy).is_chief  # another worker may see what the first has just made
     if existing is not None:
         if existing.config.model != opened.config.model:
-            raise InputError(str(workdir), f"has a model of other sizes than {source}; give a new workdir")
+            raise InputError(str(workdir), f"its model's sizes differ from those of {source}; give a new workdir")
         if writes:
             _log.info("resuming the training in %s; %s is not read again", workdir, source)
     config_lib.check_same_model(opened.config, config)
@@ -76,7 +76,7 @@ def finetune(
         records = record_folder.open_folder(data)
         if records.info.tokenizer != opened.tokenizer:
             _log.warning(
-                "warning: %s splits text by the tokenizer %s, but the new model will by %s, as these records were; "
+                "warning: %s splits text with the tokenizer %s, but the new model will use %s, like these records; "
                 "elmo-tf preprocess --tokenizer %s keeps it",
                 source,
                 opened.tokenizer,

@@ -40,7 +40,7 @@ def windows(
         batch_size: streams of sentences, the rows of a window, of all replicas together.
         unroll_steps: tokens of a stream per window, as the model's `train.unroll_steps`.
         seed: shuffles the sentences, differently in each pass over the text; as `train.seed` of `train`.
-        heldout: False: the dataset has no end, and `fit` takes a pass over the text for an epoch unless it is given
+        heldout: False: the dataset is endless, and an epoch of `fit` is one pass over the text unless it is given
             `steps_per_epoch`. True, for `evaluate` and `validation_data`: one pass in the order of the files, with
             every token once; the last windows are padded.
         max_chars_per_token: as the model's `model.char_cnn.max_chars_per_token`.
@@ -85,11 +85,11 @@ class LanguageModel(keras.Model):
     of the directions' nats per token: in `fit` with dropout and against `num_sampled` words, in `evaluate` against all.
 
     The LSTM states after a window are the model's own state, from which the next window starts: Keras has no argument
-    for them. Each replica has those of its rows. They are zero when `fit` begins and are in no file; `evaluate` has
-    others. Everywhere else in this package, states are arguments and results.
+    for them. Each replica has those of its rows. They are zero when `fit` begins and are never saved; `evaluate` has
+    its own. Everywhere else in this package, states are arguments and results.
 
     Args:
-        config: the model's sizes and, in `train`, the recipe but for optimizer, learning rate, batch size and length.
+        config: the model's sizes and, in `train`, the recipe except optimizer, learning rate, batch size and length.
         vocabulary: the folder of records whose words the softmax predicts.
         tokenizer: of the text; None: as in the records.
 
@@ -119,7 +119,7 @@ class LanguageModel(keras.Model):
             records = record_folder.open_folder(vocabulary)
             path, vocabulary, tokenizer = records.path, records.vocabulary, tokenizer or records.info.tokenizer
         folder.check_memory(config, len(vocabulary))
-        # What a workdir of this training would describe.
+        # Describes this training as a workdir would.
         self.described = folder.Workdir(path, precision.resolved(config), vocabulary, tokenizer or "whitespace")
         self.described.check_records(records)
         self.bilm = self.described.new_bilm(self.described.config.train.precision)
@@ -129,7 +129,7 @@ class LanguageModel(keras.Model):
 
     @property
     def metrics(self) -> list[keras.metrics.Metric]:
-        """The mean loss with its perplexity, alone."""
+        """Only the mean loss with its perplexity."""
         return [self.mean_loss]
 
     def get_config(self):
@@ -185,7 +185,7 @@ class LanguageModel(keras.Model):
         return self.described, bilm, int(self.optimizer.iterations.numpy()) if self.optimizer else 0
 
     def _new_states(self) -> Any:
-        """Returns variables for the states of a biLM, on each replica its own, without rows."""
+        """Returns variables for a biLM's states, separate on each replica, still without rows."""
         own, first = tf.VariableSynchronization.ON_READ, tf.VariableAggregation.ONLY_FIRST_REPLICA
         return tf.nest.map_structure(
             lambda zero: tf.Variable(zero, False, shape=(None, zero.shape[1]), synchronization=own, aggregation=first),
@@ -206,7 +206,7 @@ class LanguageModel(keras.Model):
             raise InputError("unroll_steps", f"{config.train.unroll_steps}, as in the model's recipe", unroll_steps)
         if (found := spec.char_ids.shape[-1]) != (needed := config.model.char_cnn.max_chars_per_token):
             raise InputError("max_chars_per_token", f"{needed}, as in the model", found)
-        self.described.check_records(getattr(x, "records", None))  # a method's result does not have them
+        self.described.check_records(getattr(x, "records", None))  # a dataset derived from it lacks them
         zeros = self.bilm.zero_states(batch_size // count)
         tf.nest.map_structure(lambda variable, zero: variable.assign(zero), variables, zeros)
 
@@ -222,7 +222,7 @@ def _with_table(window: Window) -> Window:
     """Returns a replica's rows of a dataset's window as the network takes them."""
     words = tf.stack([window.forward_words, window.backward_words], 1)
     distinct, indices = tf.unique(tf.reshape(words, (-1,)))
-    # A token stands for all that are equal: the first one.
+    # The first of equal tokens represents all of them.
     first = tf.math.unsorted_segment_min(tf.range(tf.size(indices)), indices, tf.size(distinct))
     forward, backward = tf.unstack(tf.reshape(tf.gather(first, indices), words.shape), axis=1)
     table = tf.reshape(window.char_ids, (-1, window.char_ids.shape[-1]))

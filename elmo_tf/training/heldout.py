@@ -1,4 +1,4 @@
-"""Evaluation during training: on which part of the held-out text, and whether it still gets better."""
+"""Evaluation during training: which part of the held-out text is used, and whether perplexity still improves."""
 
 import logging
 import time
@@ -27,7 +27,7 @@ class Part(NamedTuple):
 
 
 def parts_of(records: Records, config: TrainConfig) -> list[Part]:
-    """Returns the part that each evaluation takes and, unless that is all, the whole text for the last evaluation.
+    """Returns the part that each evaluation uses and, unless that is all, the whole text for the last evaluation.
 
     The part has `eval_tokens` tokens, rounded up to windows of `batch_size` streams of `unroll_steps`.
     """
@@ -130,5 +130,5 @@ class HeldoutEvaluation:
         if self._parts and self._monitor.evaluations and not self.evaluations():
             _log.warning(
                 "warning: earlier evaluations used another held-out text, another part of it, or another number of "
-                "streams (train.batch_size); the best checkpoint and train.patience depend on those from now on alone"
+                "streams (train.batch_size); the best checkpoint and train.patience consider only those from now on"
             )

@@ -39,8 +39,7 @@ def import_checkpoint(
         workdir: the folder to make.
 
     Raises:
-        InputError: if a file is damaged, the files do not fit each other or the workdir exists; nothing is written
-            then.
+        InputError: if a file is damaged, the files do not match or the workdir exists; then nothing is written.
     """
     try:
         content = pathlib.Path(vocab).read_bytes()

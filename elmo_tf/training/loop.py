@@ -67,8 +67,8 @@ def train(
         the workdir, with a checkpoint of the last step.
 
     Raises:
-        InputError: if the folders do not fit each other or the configuration, the workdir is in use, the memory is not
-            sufficient, or a loss is not finite.
+        InputError: if the folders do not match each other or the configuration, the workdir is in use, memory runs out,
+            or a loss is not finite.
         OSError: if the last checkpoint cannot be written, or another worker has ended.
         KeyboardInterrupt: on Ctrl-C or SIGTERM, after the current step and a checkpoint.
 
@@ -183,7 +183,7 @@ class Run:
         elif self._workers.is_chief:
             self.checkpointing.warn_of_little_space(self.heldout.has_text)
             self.heldout.warn_of_others()
-        # A run may have been killed between saving and evaluating; a model to finetune was never evaluated here.
+        # A run may have been killed between saving and evaluating; a model to fine-tune was never evaluated here.
         if (state.is_last or self.heldout.due(state.step)) and self.checkpointing.is_saved():
             self._evaluate(final=state.is_last)
 

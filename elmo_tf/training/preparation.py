@@ -1,4 +1,4 @@
-"""The start of a training: opens the workdir, refuses what does not fit together, describes the run."""
+"""The start of a training: opens the workdir, rejects mismatched inputs, describes the run."""
 
 import contextlib
 import logging
@@ -63,7 +63,7 @@ def _check(existing: Workdir, config: Config, records: Records, heldout: Records
 def _make(workdir: str | os.PathLike, config: Config, records: Records, heldout: Records | None) -> None:
     path = pathlib.Path(workdir)
     if path.is_dir() and any(path.iterdir()):
-        raise InputError(str(workdir), "this folder has other files in it; give a workdir, or a new or empty folder")
+        raise InputError(str(workdir), "this folder contains other files; give a workdir, or a new or empty folder")
     Workdir(path, config, records.vocabulary).check_records(records, heldout)
     folder.check_memory(config, len(records.vocabulary))
     with new_workdir(workdir, precision.resolved(config), records.vocabulary, records.info.tokenizer):
@@ -77,7 +77,7 @@ def check_patience(config: Config, heldout: object | None) -> None:
 
 
 def warn_of_another_length(stored: TrainConfig, state: TrainState) -> None:
-    """Warns if a workdir's training gets another length than the one that it has stored."""
+    """Warns if the training's length differs from the one stored in the workdir."""
 
     def length(config: TrainConfig) -> str:
         return with_count(config.epochs, "epoch") if config.epochs else with_count(config.steps or 0, "step")

@@ -44,7 +44,7 @@ class TrainState:
 
     @property
     def data_id(self) -> str:
-        """Identifies the records and their order, which a position in them needs."""
+        """Identifies the records and their order; a position in them is meaningless without it."""
         return self.records.text_id(self.trainer.config.seed)
 
     @property

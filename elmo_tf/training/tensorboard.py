@@ -1,4 +1,4 @@
-"""TensorBoard's files, and the diagnostics of single steps in them, which are too slow to compute in every step."""
+"""TensorBoard's files, and diagnostics of single steps, which are too slow to compute in every step."""
 
 import contextlib
 import logging

@@ -1,4 +1,4 @@
-"""The processes that train one model, as a run asks them: `Alone`, or one of several `Workers`.
+"""The processes that train one model, as a run sees them: `Alone`, or one of several `Workers`.
 
 Both have the same methods. All workers call them at the same steps, and get the same answers.
 """
@@ -161,7 +161,7 @@ def of(strategy: tf.distribute.Strategy) -> Alone | Workers:
 
 
 def check_same(workers: Alone | Workers, **values: object) -> None:
-    """Raises `InputError` on all workers if their values, of which `repr` says all, differ.
+    """Raises `InputError` on all workers if their values, compared by `repr`, differ.
 
     They would otherwise wait for each other.
     """

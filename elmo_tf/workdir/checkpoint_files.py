@@ -28,7 +28,7 @@ from elmo_tf.files import json_file, staging
 from elmo_tf.model.variables import DIRECTIONS, relative_names
 from elmo_tf.records.windows import Position
 
-if TYPE_CHECKING:  # a checkpoint is read into a network that is there
+if TYPE_CHECKING:  # checkpoints are read into an existing network
     from elmo_tf.model.bilm import States
     from elmo_tf.model.fast import BiLM
 
@@ -52,7 +52,7 @@ _Epochs = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 
 
 class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How far training has come, apart from the variables.
+    """Training progress, apart from the variables.
 
     Epochs before and after `offset_step` are counted separately, because the number of tokens per step changed there.
     """
@@ -110,7 +110,7 @@ class DamagedError(InputError):
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """The contents of a checkpoint, in memory, so that training can go on while they are written."""
+    """The contents of a checkpoint, in memory, so that training continues while they are written."""
 
     values: Values
     progress: Progress
@@ -146,7 +146,9 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
         raise OSError(_message(error)) from error
     snapshot.progress.write(folder)
     files = sorted(folder.iterdir())
-    manifest = {path.name: {"crc32c": _crc32c(path)} for path in files if not _is_data(path.name)}
+    manifest = {
+        path.name: {"crc32c": _crc32c(path)} for path in files if not path.name.startswith(f"{_VARIABLES}.data-")
+    }
     (folder / MANIFEST_FILE).write_text(json_file.dumps(manifest) + "\n", "utf-8")
     for path in (*files, folder / MANIFEST_FILE, folder):
         staging.sync(path)
@@ -162,7 +164,7 @@ def check(folder: pathlib.Path) -> None:
     """Raises `DamagedError`, naming the folder, unless every file in the manifest has its checksum."""
     with _damage_named(folder):
         for path in folder.iterdir():
-            if not path.is_file():  # reading a pipe would wait for ever
+            if not path.is_file():  # reading a pipe would wait forever
                 raise _damaged(folder, f"{path.name} is not a regular file")
         source = folder / MANIFEST_FILE
         manifest = json_file.parse(source.read_bytes(), dict[str, _File], str(source))
@@ -170,7 +172,7 @@ def check(folder: pathlib.Path) -> None:
             raise _damaged(folder, f"{MANIFEST_FILE} lacks {name}")
         for name, listed in manifest.items():
             if _crc32c(folder / name) != listed.crc32c:
-                raise _damaged(folder, f"{name} has another checksum than in {MANIFEST_FILE}")
+                raise _damaged(folder, f"{name} differs from its checksum in {MANIFEST_FILE}")
 
 
 def read(folder: pathlib.Path, bilm: "BiLM", slots: Slots | None = None) -> Progress:
@@ -178,7 +180,7 @@ def read(folder: pathlib.Path, bilm: "BiLM", slots: Slots | None = None) -> Prog
 
     Raises:
         DamagedError: if the checkpoint is damaged.
-        InputError: if it is the checkpoint of another network or optimizer; nothing is read then.
+        InputError: if it is the checkpoint of another network or optimizer; then nothing is read.
         OSError: if a file cannot be read, perhaps only temporarily.
     """
     check(folder)
@@ -230,11 +232,6 @@ def _message(error: tf.errors.OpError) -> str:
 
 def _damaged(folder: pathlib.Path, problem: object) -> DamagedError:
     return DamagedError(str(folder), f"the checkpoint is damaged: {problem}")
-
-
-def _is_data(name: str) -> bool:
-    """Whether a file holds the variables' values."""
-    return name.startswith(f"{_VARIABLES}.data-")
 
 
 def _crc32c(path: pathlib.Path) -> str:

@@ -40,8 +40,8 @@ def save(workdir: Workdir, bilm: "BiLM", slots: Slots | None, progress: Progress
 def store(workdir: Workdir, snapshot: Snapshot, evaluations: Sequence[HeldoutLine]) -> pathlib.Path:
     """Writes a checkpoint, completely or not at all, and removes those that are no longer needed.
 
-    It keeps the newest `train.keep_checkpoints`, those of later steps, and the best on each held-out text, or part of a
-    text, that was evaluated.
+    It keeps the newest `train.keep_checkpoints`, those of later steps, and the best on each held-out text, or part of
+    one, that was evaluated.
 
     Raises:
         OSError: if it cannot be written; the other checkpoints stay then.
@@ -64,7 +64,7 @@ def store(workdir: Workdir, snapshot: Snapshot, evaluations: Sequence[HeldoutLin
         shutil.rmtree(staged, ignore_errors=True)
         raise
     try:
-        # Renamed first: a checkpoint that is deleted in part is no checkpoint.
+        # Renamed first: a partly deleted checkpoint must not look like one.
         for path in obsolete:
             os.replace(path, _removal_path(path))
         for leftover in _folders(workdir, _LEFTOVER):
@@ -147,7 +147,7 @@ def _chosen(workdir: Workdir, checkpoint: str) -> pathlib.Path:
         if best is None:
             raise InputError("checkpoint", f"{workdir.path} has no evaluation on held-out text to choose the best by")
         return folder_of(workdir, best.step)
-    known = ", ".join(map(str, existing)) or "of which there are none"
+    known = ", ".join(map(str, existing)) or "(there are none)"
     raise InputError("checkpoint", f"{LATEST}, {BEST} or one of the steps {known}", repr(checkpoint))
 
 

@@ -24,7 +24,7 @@ from elmo_tf.files import json_file, staging, stores
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.workdir import metrics_file
 
-if TYPE_CHECKING:  # the class imports what reads records, which opening a model does not need
+if TYPE_CHECKING:  # imports readers of records, which opening a model does not need
     from elmo_tf.model.fast import BiLM
     from elmo_tf.records.record_folder import Records
 
@@ -81,13 +81,13 @@ class Workdir:
                 files = [folder / VOCABULARY_FILE for folder in folders]
                 vocabulary = next((file for file in files if file.exists()), files[0])
                 problem = (
-                    f"these records have another vocabulary, of {len(records.vocabulary):,} words; the model has "
+                    f"these records have a different vocabulary, of {len(records.vocabulary):,} words; the model has "
                     f"{len(self.vocabulary):,}: use elmo-tf preprocess --vocab {shlex.quote(str(vocabulary))}"
                 )
                 raise InputError(str(records.path), problem)
             if records.info.max_chars_per_token < needed:
                 characters = records.info.max_chars_per_token
-                problem = f"these records have {characters} characters per token, and the model needs {needed}"
+                problem = f"these records have {characters} characters per token, but the model needs {needed}"
                 raise InputError(str(records.path), problem)
 
 
@@ -134,7 +134,7 @@ def update_config(workdir: Workdir) -> None:
 
 
 def open_workdir(workdir: str | os.PathLike) -> Workdir:
-    """Opens an existing workdir; raises `InputError` if there is none, or a file of it is damaged."""
+    """Opens an existing workdir; raises `InputError` if there is none, or one of its files is damaged."""
     folder = pathlib.Path(workdir)
     staging.check_for_tensorflow(folder)
     if not is_workdir(folder):

@@ -1,8 +1,8 @@
-"""`metrics.jsonl` of a workdir: a line of JSON for each step and each evaluation, none twice.
+"""`metrics.jsonl` of a workdir: one line of JSON for each step and each evaluation.
 
 {"step": 7, "forward_loss": 5.1, "backward_loss": 5.2, "gradient_norm": 9.6}         losses in nats per token
 {"step": 200, "heldout": "3f2c...", "perplexity": 98.2, "forward_perplexity": ...}   `heldout` identifies the text
-{"step": 900, "heldout": "77a0...", "perplexity": 97.1, ..., "whole": true}          the other lines are of a part
+{"step": 900, "heldout": "77a0...", "perplexity": 97.1, ..., "whole": true}          lines without `whole` are of a part
 
 It holds no times, so a run that was killed and resumed leaves the same file as an uninterrupted run. A run reads it
 once, when it starts, and appends to it.
@@ -28,7 +28,7 @@ _log = logging.getLogger("elmo_tf")
 
 
 class StepLine(msgspec.Struct, frozen=True):
-    """What is read of a line about a training step."""
+    """The part of a training step's line that is read."""
 
     step: Count
 
@@ -53,7 +53,7 @@ class HeldoutLine(msgspec.Struct, frozen=True):
 
 
 _HELDOUT = b'"heldout"'  # only in lines about evaluations
-# Ten times as fast as `json_file`, which reads the lines that this decoder refuses, such as those with NaN.
+# Ten times as fast as `json_file`, which reads lines that this decoder rejects, such as those with NaN.
 _STEP = msgspec.json.Decoder(StepLine)
 
 
@@ -98,7 +98,7 @@ class MetricsFile:
         except Exception as error:
             if not self._warned:
                 reason = " ".join(f"{type(error).__name__}: {error}".split())
-                _log.warning("warning: on_record raised %s; training goes on, and further errors are not shown", reason)
+                _log.warning("warning: on_record raised %s; training continues; further errors are not shown", reason)
             self._warned = True
 
     def flush(self, sync: bool = False) -> None:

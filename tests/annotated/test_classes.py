@@ -85,7 +85,7 @@ def test_a_sentence_per_line_is_running_text_and_tables_and_trees_are_not(tmp_pa
 @pytest.mark.parametrize("line", ["It works", "\tIt works", "good\t "])
 def test_a_line_without_label_or_sentence_is_refused(tmp_path, line):
     path = write(tmp_path, f"a\tb\n{line}\n")
-    assert_refused(classes.read_classes, path, "a label (and a sentence between tabs|in label), found ", line=2)
+    assert_refused(classes.read_classes, path, "a label (and a sentence separated by tabs|in label), found ", line=2)
 
 
 def test_every_phrase_has_its_tokens_and_class(tmp_path):

@@ -130,7 +130,7 @@ def test_columns_that_can_be_read_in_two_ways_are_refused_with_both(tmp_path):
         ("0\tEU\tNNP\tB-ORG\n0\tmet\tVBD\tO\n", r".* tokens: line 1 has 'EU' \(--token-column 1\) or 'NNP'"),
         ("s EU NNP B-ORG\ns met VBD O\n", r".* tokens: line 1 has 'EU' \(--token-column 1\) or 'NNP'"),
         ("B-ORG EU NNP B-NP\nO met VBD O\n", r".* tokens: line 1 has 'EU' \(--token-column 1\) or 'NNP'"),
-        ("Ana NNP B-PER\tB-PER\nsat VBD O\tO\n", "columns between tabs or between spaces, not both, or --token-column"),
+        ("Ana NNP B-PER\tB-PER\nsat VBD O\tO\n", "columns separated by tabs or by spaces, not both, or --token-column"),
     ],
 )
 def test_columns_in_an_order_that_is_not_documented_are_asked_for(tmp_path, text, message, labeled):
@@ -180,7 +180,7 @@ def test_labels_or_not_any_order_of_columns_has_the_same_reading_or_the_same_err
     [
         ("EU\tNNP\nmet\tVBD\n", "it seems to be a table: --token-column says which column has the tokens"),
         ("id\ttoks\tgold\n0\tEU\t?\n", "it seems to be a table: --token-column"),
-        ("Word,POS,Tag\nEU,NNP,B-ORG\n", "a table between commas or semicolons"),
+        ("Word,POS,Tag\nEU,NNP,B-ORG\n", "a table with commas or semicolons"),
     ],
 )
 def test_a_table_is_not_tagged_as_running_text(tmp_path, text, message):

@@ -83,7 +83,7 @@ WRONG = {
     "json": ('{"words": ["a"]\n', "not JSON: ", 1),
     "unclosed": ("a - *\nb x (V*\nc - *\n", r"a bracket is not closed in its sentence: '\(V\*'", 2),
     "overlap": ("a - (A0*\nb x (V*)\nc - *)\n", r"a bracket begins inside another: '\(V\*\)'", 2),
-    "unopened": ("a - *\nb x (V*)\nc - *)\n", r"a bracket ends that has not begun: '\*\)'", 3),
+    "unopened": ("a - *\nb x (V*)\nc - *)\n", r"a bracket ends without a beginning: '\*\)'", 3),
     "no bracket": ("a x (V*)\nb - A0\n", r"arguments such as .*, found 'A0'", 2),
     "no column": ("a x (V*)\nb y *\n", r"words, a column of predicates .*, found 'a x \(V\*\)'", 1),
     "columns": ("a x (V*)\nb - * *\n", r"3 columns, as in the sentence's first line, found 'b - \* \*'", 2),

@@ -55,10 +55,10 @@ def test_files_that_cannot_be_read_are_refused_with_what_to_do(tmp_path):
         "unmarked": ": UTF-16, not UTF-8; convert it by: iconv -f utf-16le ",
         "cr": ": its lines end in CR alone; ",
         "late cr": ": its lines end in CR alone; ",
-        "folder.tar.gz": r": an archive of files: unpack it \(tar -xf .*\) and give the file that you want$",
+        "folder.tar.gz": r": an archive of files: unpack it \(tar -xf .*\) and give the file to read$",
         "other.zip": r": cannot be read \(File is not a zip file\)$",
         "several.zip": r": a zip archive of 2 files: unpack it and give one \(a.txt, b.txt\)$",
-        "pipe": ": it is read twice, so it must be a file, not a pipe$",
+        "pipe": ": this input is read twice, so it must be a file, not a pipe$",
         "missing": ": no such file$",
     }
     for name, message in messages.items():

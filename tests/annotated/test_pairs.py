@@ -73,9 +73,9 @@ def test_a_number_without_a_name_is_refused(tmp_path):
 def test_pairs_alone_need_no_label(tmp_path):
     path = write(tmp_path, "a b\tc\n")
     assert pairs.read_pairs(path, labeled=False) == [Pair(["a", "b"], ["c"])]
-    assert_refused(pairs.read_pairs, path, "a label, a premise and a hypothesis between tabs, found ", line=1)
+    assert_refused(pairs.read_pairs, path, "a label, a premise and a hypothesis separated by tabs, found ", line=1)
     alone = write(tmp_path, "a b\n")
-    message = "expected a premise and a hypothesis, or a label, .* between tabs; all lines alike, found "
+    message = "expected a premise and a hypothesis, or a label, .* separated by tabs; all lines alike, found "
     assert_refused(lambda path: pairs.read_pairs(path, labeled=False), alone, message, line=1)
 
 

@@ -43,7 +43,7 @@ def test_cells_are_quoted_as_spreadsheets_and_pandas_do(tmp_path, delimiter):
     (row,) = tables.read(write(tmp_path, '"a\tb"\t"c"\n'), "\t")
     assert row.cells == ["a\tb", "c"]
     path = write(tmp_path, "text,label\nIt works,pos\n'a',\"b\n")
-    assert_refused(classes.read_classes, path, "it cannot be read as a table between ',': unexpected end of data")
+    assert_refused(classes.read_classes, path, "it cannot be read as a table separated by ',': unexpected end of data")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_names_are_chosen_for_pairs(tmp_path):
 def test_columns_without_names_are_as_documented_or_refused(tmp_path, read, text, line):
     path = write(tmp_path, text)
     for labeled in (True, False):
-        assert_refused(functools.partial(read, labeled=labeled), path, ".*between tabs.*, found ", line=line)
+        assert_refused(functools.partial(read, labeled=labeled), path, ".*separated by tabs.*, found ", line=line)
 
 
 @pytest.mark.parametrize(

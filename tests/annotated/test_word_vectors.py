@@ -83,5 +83,5 @@ def test_sennas_words_stand_in_a_file_of_their_own(tmp_path, folder):
     assert words == ["!", "the"]
     np.testing.assert_array_equal(vectors, [[3, 4], [5, 6]])
     (tmp_path / folder / "words.lst").write_text("PADDING\n!\n")
-    with pytest.raises(InputError, match=r"embeddings.txt: it has another number of lines than .*/words.lst$"):
+    with pytest.raises(InputError, match=r"embeddings.txt: its number of lines differs from that of .*/words.lst$"):
         word_vectors.read_word_vectors(path, {"the", "!"})

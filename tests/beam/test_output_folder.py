@@ -109,7 +109,7 @@ def test_what_stands_in_a_foreign_plan_is_part_of_no_path(tmp_path):
     (tmp_path / "a").mkdir()
     foreign = {"digest": "x/../../../../escaped/evil", "run": "x/../../evil", **ABOUT}
     (tmp_path / "a" / "plan.json").write_text(json.dumps(foreign))
-    with pytest.raises(InputError, match="is the unfinished output of other options"), claimed(tmp_path / "a"):
+    with pytest.raises(InputError, match="is the unfinished output of different options"), claimed(tmp_path / "a"):
         pass
     (tmp_path / "a" / "plan.json").write_text("[" * 9999)
     with pytest.raises(InputError, match=r"/a: has a damaged plan.json; "), claimed(tmp_path / "a"):

@@ -112,7 +112,9 @@ def test_while_the_job_of_a_killed_command_runs_its_output_is_refused_to_another
     finished(process)
     assert cluster.jobs()[0]["state"] == "RUNNING"
     line = refused(*command, "--min-count=2", f"--output={output}", *cluster.options)
-    assert "is the unfinished output of other options: min_count None, now 2; run that command again, or del" in line
+    assert (
+        "is the unfinished output of different options: min_count None, now 2; run that command again, or del" in line
+    )
     done(*command, f"--output={output}", *cluster.options)  # starts once the slots are free: the old job ends by itself
     assert contents(output) == large_records
 

@@ -106,7 +106,7 @@ def test_a_server_that_cannot_answer_now_is_asked_again(server, path, status):
 def test_more_bytes_than_announced_are_refused_and_not_kept(server, path, total):
     part_of(path).write_bytes(CONTENT[:1000])
     server.says_range = f"bytes 1000-{total - 1}/{total}"
-    with refused(server, f"the server sends more than the {total:,} bytes that it announces$"):
+    with refused(server, f"the server sends more than the {total:,} bytes that it announced$"):
         fetch(server, path, *UNKNOWN)
     assert len(part_of(path).read_bytes()) <= total
 
@@ -149,7 +149,7 @@ def test_a_part_is_kept_when_the_server_has_another_file_now(server, path):
     with refused(server, "expected 400,000 bytes, found 41$"):
         fetch(server, path)
     server.content, server.takes_ranges, server.says_range = CONTENT, True, "bytes 999-399999/400000"
-    with refused(server, f"the server does not send the file from byte 1,000 on; delete {part_of(path)}$"):
+    with refused(server, f"the server cannot send the file from byte 1,000 on; delete {part_of(path)}$"):
         fetch(server, path, *UNKNOWN)
     assert_only(part_of(path), CONTENT[:1000])
 
@@ -157,7 +157,7 @@ def test_a_part_is_kept_when_the_server_has_another_file_now(server, path):
 def test_a_server_that_sends_less_than_was_asked_for_is_asked_for_the_rest(server, path):
     part_of(path).write_bytes(CONTENT[:1000])
     server.says_range = "bytes 1000-399999/500000"
-    with refused(server, f"the server does not send the file from byte 400,000 on; delete {part_of(path)}$"):
+    with refused(server, f"the server cannot send the file from byte 400,000 on; delete {part_of(path)}$"):
         fetch(server, path, *UNKNOWN)
     assert server.ranges == ["bytes=1000-", "bytes=400000-"]
     assert_only(part_of(path), CONTENT)

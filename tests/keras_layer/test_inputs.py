@@ -155,7 +155,7 @@ def test_a_subclassed_model_is_the_same_after_saving_and_loading(tmp_path, optio
 
 def test_a_graph_refuses_a_tensor_of_unknown_rank_and_numbers_for_tokens(plain):
     call = tf.function(plain, input_signature=[tf.TensorSpec(None, tf.string)], autograph=False)
-    with pytest.raises(InputError, match="found string of unknown rank; give it one by set_shape"):
+    with pytest.raises(InputError, match="found string of unknown rank; call `set_shape` first"):
         call.get_concrete_function()
     function = tf.function(plain, input_signature=[tf.TensorSpec((None, None), tf.float32)])
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"inputs: expected sentences, .* found float32"):

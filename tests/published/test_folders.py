@@ -54,7 +54,7 @@ def test_the_files_of_several_models_are_listed(pair):
 def test_a_model_of_elmoformanylangs_and_an_archive_are_refused_in_a_sentence(pair, tmp_path):
     for name in ("config.json", "token_embedder.pkl", "encoder.pkl", "char.dic", "word.dic"):
         (tmp_path / name).write_text("{}")
-    with pytest.raises(InputError, match=f"^{tmp_path}: a model of ELMoForManyLangs: another network"):
+    with pytest.raises(InputError, match=f"^{tmp_path}: a model of ELMoForManyLangs: a different network"):
         elmo_tf.load(tmp_path)
     with zipfile.ZipFile(tmp_path / "193.zip", "w") as archive:
         archive.write(pair[0], "options.json")

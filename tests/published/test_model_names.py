@@ -130,7 +130,7 @@ def test_a_page_in_place_of_a_file_without_checksum_is_reported_and_not_kept(ser
     options, weights = models.find("pubmed").options, models.find("pubmed").weights
     page = b"<html>Log in to this network first</html>"
     server.files |= {f"/elmo/{options}": page, f"/elmo/{weights}": page}
-    message = r"^pubmed: /.*options.json: not JSON: .*; try again, or put the files of http"
+    message = r"^pubmed: /.*options.json: not JSON: .*; try again, or copy the files of http"
     with pytest.raises(InputError, match=message):
         fetch("pubmed")
     assert left_in(home) == []
@@ -146,8 +146,8 @@ def test_a_file_that_has_moved_is_reported_with_the_addresses_and_the_place_for_
         fetch()
     urls = models.find("small").urls
     assert str(caught.value) == (
-        f"small: {urls['options.json']}: cannot be fetched (404 Not Found); try again, or put the files of "
-        f"{urls['options.json']} and {urls['weights.hdf5']} by hand into {home}/small as options.json and weights.hdf5"
+        f"small: {urls['options.json']}: cannot be fetched (404 Not Found); try again, or copy the files of "
+        f"{urls['options.json']} and {urls['weights.hdf5']} into {home}/small as options.json and weights.hdf5"
     )
     assert left_in(home) == []
 
@@ -156,7 +156,7 @@ def test_without_a_network_one_line_says_where_to_put_the_files_and_there_they_a
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     monkeypatch.setenv(models.MIRROR_VARIABLE, f"http://127.0.0.1:{port}")
-    with pytest.raises(InputError, match=rf"cannot be fetched .*refused.* by hand into {home}/pubmed as "):
+    with pytest.raises(InputError, match=rf"cannot be fetched .*refused.* copy the files .* into {home}/pubmed as "):
         fetch("pubmed")
     for name, content in zip((models.OPTIONS_FILE, models.WEIGHTS_FILE), pair, strict=True):
         (home / "pubmed" / name).write_bytes(content)

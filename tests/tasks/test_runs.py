@@ -139,7 +139,7 @@ def test_seeds_share_the_layers_of_the_sentences_and_the_best_is_loaded(data, tm
     best = json.loads((tmp_path / "run" / results["best"] / trained.SCORES).read_bytes())
     score = tasks.load(tmp_path / "run").evaluate(data)["score"]
     assert score == pytest.approx(best["dev"]["accuracy"], abs=100 / 24 + 1e-4)
-    with pytest.raises(InputError, match=r"^elmo: differs from what the run in .* was started with \(other data"):
+    with pytest.raises(InputError, match=r"^elmo: differs from that of the run in .* \(other data"):
         train(data, tmp_path / "run" / "seed_0", "elmo.place=both", "fit.epochs=2")
 
 
@@ -161,7 +161,7 @@ def test_a_part_of_the_data_and_word_vectors_of_a_file_are_used(data, tmp_path):
         ({"dev": "empty"}, ".*: it has no sentence"),
         ({"train": "none"}, ".*: no such file"),
         ({"elmo": "none"}, ".*: no model at this path or of this name .*"),
-        ({"workdir": "."}, ".*/test_wrong[^/]*: has files that are not of a run; choose a new folder"),
+        ({"workdir": "."}, ".*/test_wrong[^/]*: has files that do not belong to a run; choose a new folder"),
         ({"workdir": "empty"}, ".*/empty: the folder cannot be made \\(File exists\\)"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -205,14 +205,14 @@ def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
     moved.write_text(data.read_text().replace("good", "bad", 1))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / trained.SCORES).write_text("mine")
-    several = "/.*: has files that are not of a run with several seeds; choose a new folder"
+    several = "/.*: has files that do not belong to a run with several seeds; choose a new folder"
     for call, message in (
         (lambda: train(data, folder, "fit.epochs=2", test=data), r"/.*: has .* another recipe.fit.epochs \(12\); .*"),
-        (lambda: train(moved, folder, test=data), "train: differs from what the run in .* was started with .*"),
+        (lambda: train(moved, folder, test=data), "train: differs from that of the run in .*"),
         (lambda: train(data, folder, test=data, fraction=0.5), r"/.*: has .* another data.fraction \(1.0\); .*"),
         (lambda: train(data, folder, seeds=2), several),
         (lambda: train(data, tmp_path / "mine", seeds=2), several),
-        (lambda: trained.load(folder, "ner"), "/.*: has a system for toy, not for ner"),
+        (lambda: trained.load(folder, "ner"), "/.*: contains a system for toy, not for ner"),
         (lambda: tasks.load(tmp_path), "/.*: not a workdir of elmo-tf task NAME train"),
         (lambda: tasks.load(folder).predict("good film"), "sentences: expected a list of sentences, .*"),
     ):
@@ -263,7 +263,7 @@ def test_an_unfinished_training_is_not_loaded_and_resumes(data, tmp_path, monkey
             train(data, tmp_path / "run", *options, seeds=seeds)
     last = tmp_path / "run" / (f"seed_{seeds - 1}" if seeds > 1 else "")
     (last / ".scores.json.incomplete").touch()  # as a kill leaves it
-    with pytest.raises(InputError, match=f"^{last}: its training has not ended, or nothing was learned$"):
+    with pytest.raises(InputError, match=f"^{last}: training is incomplete; run `elmo-tf task NAME train` again$"):
         tasks.load(last)
     resumed = train(data, tmp_path / "run", *options, seeds=seeds)
     assert without_seconds(resumed) == without_seconds(expected)

@@ -11,10 +11,9 @@ from elmo_tf import api, precision
 from elmo_tf.errors import InputError
 from elmo_tf.files import progress
 from elmo_tf.model.fast import BiLM
-from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.records.windows import Windows
 from elmo_tf.training import loop
-from elmo_tf.training.evaluation import evaluate
+from elmo_tf.training.evaluation import evaluate, unigram_perplexity
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import Workdir
 from tests import checks, float64
@@ -111,7 +110,7 @@ def test_records_that_do_not_fit_the_network_are_refused(records, tmp_path):
     longer = dataclasses.replace(MICRO, char_cnn=dataclasses.replace(MICRO.char_cnn, max_chars_per_token=60))
     with pytest.raises(InputError, match=f"^{tmp_path}: this model has no softmax; "):
         check(records, vocabulary=None)
-    message = rf"^{other.path}: these records have another vocabulary, of 5 words; the model has 16: use "
+    message = rf"^{other.path}: these records have a different vocabulary, of 5 words; the model has 16: use "
     with pytest.raises(InputError, match=message):
         check(other)
     with pytest.raises(InputError, match=rf"^{records.path}: these records have 50 characters per token, and"):

@@ -154,7 +154,7 @@ def test_a_source_without_a_softmax_gets_a_fresh_one_and_says_so(other, tmp_path
 
 def test_another_tokenizer_is_said_and_a_model_of_other_sizes_does_not_resume(workdir, other, tmp_path, caplog):
     finetune(workdir.path, other.path, tmp_path / "new", steps=0)
-    assert "splits text by the tokenizer whitespace, but the new model will by unicode" in caplog.text
+    assert "splits text with the tokenizer whitespace, but the new model will use unicode" in caplog.text
     small = new_untrained(tmp_path / "small", ONE_LAYER, other.vocabulary)
-    with pytest.raises(InputError, match=rf"/new: has a model of other sizes than {small.path}; give a new workdir$"):
+    with pytest.raises(InputError, match=f"/new: its model's sizes differ from those of {small.path}; "):
         finetune(small.path, other.path, tmp_path / "new", steps=1)

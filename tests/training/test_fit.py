@@ -170,8 +170,10 @@ def test_a_folder_or_a_dataset_that_does_not_fit_is_one_sentence(records, tmp_pa
         "max_chars_per_token: expected 50, as in the model, found 20": (
             elmo_tf.windows(records.path, 4, 5, max_chars_per_token=20)
         ),
-        f"{others.path}: these records have another vocabulary, of 6 words; the model has {len(records.vocabulary)}: "
-        f"use elmo-tf preprocess --vocab {records.path / 'vocab.txt'}": elmo_tf.windows(others.path, 4, 5),
+        f"{others.path}: these records have a different vocabulary, of 6 words; the model has "
+        f"{len(records.vocabulary)}: use elmo-tf preprocess --vocab {records.path / 'vocab.txt'}": elmo_tf.windows(
+            others.path, 4, 5
+        ),
         "steps_per_epoch: this dataset has no end; set a number, or use elmo_tf.windows(..., heldout=True)": (
             windows(records.path, SMALL).prefetch(1)
         ),
@@ -193,5 +195,5 @@ def test_a_wrong_folder_and_records_with_shorter_tokens_than_the_model_are_refus
     with pytest.raises(InputError, match=r"^batch_size, unroll_steps: expected at least 1, found 0, 20$"):
         elmo_tf.windows(records.path, 0)
     longer = dataclasses.replace(ONE_LAYER, char_cnn=dataclasses.replace(ONE_LAYER.char_cnn, max_chars_per_token=60))
-    with pytest.raises(InputError, match=r"these records have 50 characters per token, and the model needs 60$"):
+    with pytest.raises(InputError, match=r"these records have 50 characters per token, but the model needs 60$"):
         elmo_tf.LanguageModel(with_train(longer), records.path)

@@ -101,7 +101,7 @@ def test_the_hook_gets_every_line_and_training_goes_on_when_it_raises(watched):
     assert got == [json.loads(line) for line in workdir.metrics.read_bytes().splitlines()]
     assert len(got) == 12 + 4
     (warning,) = [line for line in log if "on_record" in line]
-    assert warning.startswith("warning: on_record raised RuntimeError: no network; training goes on")
+    assert warning.startswith("warning: on_record raised RuntimeError: no network; training continues")
 
 
 def test_values_are_those_of_the_steps(watched):

@@ -22,8 +22,8 @@ from elmo_tf.files import stores
 from elmo_tf.published import models
 from elmo_tf.records import record_folder, vector_files, wire
 
-_GROUP_BYTES = 64 << 20  # of vectors that are computed, and then written, together
-_GROUP_TOKENS = 1 << 17  # that are computed together, at most, if a line has one vector
+_GROUP_BYTES = 64 << 20  # of vectors computed, and then written, together
+_GROUP_TOKENS = 1 << 17  # the most computed together if a line has one vector
 _log = logging.getLogger("elmo_tf")
 
 
@@ -48,7 +48,7 @@ class Settings(NamedTuple):
     """How text becomes vectors."""
 
     text: sentences.Settings
-    model: str  # where it comes from: what workers can reach
+    model: str  # its path or name as workers reach it
     layers: embedder.Layers
     layout: Layout
     batch_tokens: int
@@ -78,7 +78,7 @@ class Settings(NamedTuple):
 
 @dataclasses.dataclass(eq=False)
 class EmbedTask(failures.TaskFn):
-    """`corpora.Task` -> its number, and the size of its shard in bytes. An intact shard that is there is left out.
+    """`corpora.Task` -> its number, and the size of its shard in bytes. Existing intact shards are skipped.
 
     The threads of a process share a model. The side input is `LineNumbers`.
     """
@@ -129,7 +129,7 @@ class EmbedTask(failures.TaskFn):
 
 
 def _is_intact(path: str, num_lines: int) -> bool:
-    """Whether a shard is there with all of its lines; warns about one that is damaged."""
+    """Whether a shard exists with all of its lines; warns if it is damaged."""
     if not stores.exists(path):
         return False
     try:

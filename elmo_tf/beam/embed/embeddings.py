@@ -35,9 +35,9 @@ class ElmoEmbeddings(EmbeddingsManager):
     Args:
         savedmodel: as for `ElmoModelHandler`.
         layers: as for `ElmoModelHandler`, but not `"all"`.
-        pool: how the vectors of a text's tokens become one: `"mean"` or `"max"`. A text without tokens has zeros.
+        pool: how a text's token vectors become one: `"mean"` or `"max"`. A text without tokens gets zeros.
         columns: the keys of dictionaries, or the fields of `beam.Row`s, whose text is embedded.
-        type_adapter: for elements of another kind: Beam's `EmbeddingTypeAdapter`.
+        type_adapter: Beam's `EmbeddingTypeAdapter`, for other kinds of elements.
         batch_tokens: as for `ElmoModelHandler`.
         num_threads: as for `ElmoModelHandler`.
         min_batch_size, max_batch_size: of Beam's batches.
@@ -87,7 +87,7 @@ class ElmoEmbeddings(EmbeddingsManager):
         return self._handler
 
     def get_ptransform_for_processing(self, **_: Any) -> beam.PTransform:
-        """Returns what `MLTransform` applies."""
+        """Returns the transform for `MLTransform`."""
         transform = RunInference(self._handler)
         return transform.with_output_types(EmbeddableItem) if self._is_rag else transform
 

@@ -90,7 +90,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
             return embedder.Embedder(source, self._batch_tokens, self._num_threads, engine="tensorflow")
 
     def update_model_path(self, model_path: str | None = None) -> None:
-        """Takes another model from now on; Beam calls this before `load_model`."""
+        """Switches to another model; Beam calls this before `load_model`."""
         self._savedmodel = model_path or self._savedmodel
 
     def run_inference(
@@ -102,7 +102,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
 
 @contextlib.contextmanager
 def local_copy(savedmodel: str) -> Iterator[tuple[str, str]]:
-    """Yields a local path of the model: if it is remote, that of a copy of its newest version, kept during the block.
+    """Yields a local path of the model; a remote model's newest version is copied for the duration of the block.
 
     Yields:
         the local path, and `savedmodel`, or the version's folder in it that was copied.
@@ -113,7 +113,7 @@ def local_copy(savedmodel: str) -> Iterator[tuple[str, str]]:
     stores.check_folder(savedmodel)
     folder = savedmodel.rstrip("/") + "/"
     files = {path.removeprefix(folder): path for path in stores.match(folder + "**")}
-    # Stores have objects that stand for folders.
+    # Stores may contain objects that represent folders.
     files = {name: path for name, path in files.items() if name and not name.endswith("/")}
     source = savedmodel
     if contract.GRAPH_FILE not in files:

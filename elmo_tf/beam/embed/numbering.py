@@ -1,4 +1,4 @@
-"""The first step of `embed`: tasks count their lines and tokens, so that each knows the number of its first line."""
+"""The first step of `embed`: tasks count their lines and tokens, which gives each the number of its first line."""
 
 import collections
 import dataclasses
@@ -29,12 +29,12 @@ class LineNumbers(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What a task reads."""
+    """The counts of a task."""
 
     lines: dict[str, int]  # of each file
     tokens: int
     irregular: report.Irregular
-    checksums: bytes  # of the identifiers, eight bytes each, if they have to be different
+    checksums: bytes  # of the identifiers, eight bytes each, if they must be unique
 
 
 @dataclasses.dataclass(eq=False)
@@ -72,7 +72,7 @@ class NumberLines(failures.TaskFn):
     settings: sentences.Settings
 
     def process_task(self, counted: list[tuple[int, Counts]]) -> Iterator[LineNumbers]:
-        by_task = dict(counted)  # a bundle that is repeated may bring a result twice
+        by_task = dict(counted)  # a repeated bundle may deliver a result twice
         in_order = [by_task[number] for number in sorted(by_task)]
         sources = collections.Counter[str]()
         for counts in in_order:
@@ -88,7 +88,7 @@ class NumberLines(failures.TaskFn):
 
 
 def rules(settings: sentences.Settings) -> dict[str, str]:
-    """Returns what happens to irregular text, by the name under which it is counted."""
+    """Returns the treatment of irregular text, by the name of its count."""
     return sentences.rules(settings, numbered=True) | {
         "long_sentences": f"embedded in pieces of {PIECE_TOKENS:,} tokens, each embedded independently"
     }
@@ -113,7 +113,7 @@ def _checksum(name: bytes, source: str) -> bytes:
 
 
 def _check_different(checksums: np.ndarray) -> None:
-    """Raises `InputError` if two identifiers have one checksum."""
+    """Raises `InputError` if two identifiers have the same checksum."""
     order = np.argsort(checksums, kind="stable")
     same = np.flatnonzero(checksums[order][1:] == checksums[order][:-1])
     if len(same):

@@ -45,8 +45,8 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
         load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
 
     Raises:
-        InputError: naming the field of `config`, if it or a file cannot be used, or another configuration began the
-            unfinished output.
+        InputError: naming the field of `config`, if it or a file cannot be used, or the unfinished output was begun
+            with another configuration.
         OSError: if reading or writing fails or a worker process dies. The same configuration resumes.
     """
     start = time.monotonic()
@@ -97,7 +97,7 @@ def _find_model(config: EmbedConfig) -> tuple[sources.Source, str, str]:
     """Returns the model, where workers find it, and its checksum; raises `InputError` if it cannot be used."""
     with model_handler.local_copy(os.fspath(config.model)) as (path, remote):
         source = sources.find(path)
-        stays = "an exported model or published files, which do not change; export the workdir first"
+        stays = "an exported model or published files, because a workdir changes; export it first"
         require(path, not isinstance(source, sources.Workdir), stays, "a workdir")
         source = source.with_precision(config.precision)
         embedder.check_layers(config.layers, source.num_layers)
@@ -158,7 +158,7 @@ def build(
 
 @dataclasses.dataclass(eq=False)
 class _Finish(failures.TaskFn):
-    """The sizes of all shards -> nothing; their description is written, and the marker of a folder of shards."""
+    """The sizes of all shards -> nothing; writes their description, and the marker of a folder of shards."""
 
     config: EmbedConfig
     settings: embed_task.Settings
@@ -166,7 +166,7 @@ class _Finish(failures.TaskFn):
     sha256: str  # of the model
 
     def process_task(self, written: list[tuple[int, int]], numbered: numbering.LineNumbers) -> tuple[()]:
-        sizes = dict(written)  # a bundle that is repeated may bring a result twice
+        sizes = dict(written)  # a repeated bundle may deliver a result twice
         corpora.check_unchanged(corpus_tasks.unpack(self.corpus))
         description = info.describe(self.config, self.settings, numbered, sizes, self.sha256)
         stores.write(_description_file(self.config.format, self.folder), report.info_file(description))

@@ -15,14 +15,14 @@ MAX_SEED = 2**63 - 1
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PreprocessConfig(job_config.JobConfig):
-    """What to preprocess, and how. `output` is the folder to make."""
+    """What to preprocess, and how. `output` is the folder to create."""
 
     vocab: Path | None = None  # use this vocabulary instead of counting the words of the text
     min_count: int | None = None  # leave out words that occur less often; None: 1
     max_vocab: int | None = None  # words to keep, <S>, </S> and <UNK> among them; None: all
     shards: int | None = None  # files to write; None: one per 8 MB of text
     seed: int = 0  # of the held-out split
-    heldout: Path | None = None  # folder to make of held-out sentences, which `output` then leaves out
+    heldout: Path | None = None  # folder to create for held-out sentences, which are then left out of `output`
     heldout_fraction: float | None = None  # share of the distinct sentences to hold out; None: 0.01
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from elmo_tf.corpus import corpora, sentences
 from elmo_tf.errors import InputError
 from elmo_tf.text import vocabulary
 
-_PARTS = 32  # partitions of the words, so that no worker has to add the counts of all
+_PARTS = 32  # partitions of the words, so that no worker adds up all counts
 _MAX_DISTINCT = 2_000_000  # words that a worker counts before it emits the counts, some 250 MB
 
 
@@ -25,7 +25,7 @@ class Counted(NamedTuple):
 
     content: bytes  # of its file
     types: int | None = None  # distinct words; None if they were not counted
-    max_count: int = 0  # occurrences of the most frequent word that is no special token
+    max_count: int = 0  # occurrences of the most frequent word, special tokens excluded
 
 
 class _Part(NamedTuple):
@@ -37,16 +37,16 @@ class _Part(NamedTuple):
 
 
 class _CountWords(beam.DoFn):
-    """Counts the words of a bundle, which become `(part, lines)`: lines of words and counts.
+    """Counts the words of a bundle; emits `(part, lines)`: lines of words and counts.
 
-    If each word were an element, passing them through Beam's shuffle would take as long as counting them.
+    With one element per word, Beam's shuffle would take as long as the counting.
     """
 
     def start_bundle(self) -> None:
         self._counts: collections.Counter[bytes] = collections.Counter()
 
     def count(self, words: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-        """Adds words; yields the counts if they become too many for memory."""
+        """Adds words; yields the counts if they outgrow memory."""
         self._counts.update(words)
         if len(self._counts) >= _MAX_DISTINCT:
             yield from self._emit()

@@ -1,4 +1,4 @@
-"""Sentences to TFRecords in bulk, with counts of what they hold."""
+"""Sentences to TFRecords in bulk, with counts of their contents."""
 
 import itertools
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The contents of `info.json`, which are the same for every run of the same command, and the final report."""
+"""The contents of `info.json`, the same for every run of a command, and the final report."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ from elmo_tf.text import char_ids, vocabulary
 
 _ROWS = ("", "folder", "sentences", "tokens", "unknown", "cut at 48 bytes", "like <S> or </S>", "records")
 _PUNCTUATION = b".,?!;:"
-# From this share of words that are another word plus such marks, the text seems to be raw. Tokenized text, such as
+# From this share of words that are another word plus punctuation, text is presumed raw. Tokenized text, such as
 # 1 Billion Word, has up to 0.4 %; 1,000 lines or more of raw English and German 13 to 25 %, or 5 to 27 % with min_count
 # 3; 244 paragraphs of Hindi and Arabic 4 to 6 %.
 _RAW_SHARE = 0.02
@@ -52,13 +52,13 @@ def describe(
 
 
 def describe_vocabulary(words: Counted) -> dict[str, Any]:
-    """Returns what `info.json` says of every vocabulary."""
+    """Returns the part of `info.json` that every vocabulary has."""
     sha256 = hashlib.sha256(words.content).hexdigest()
     return {"size": words.content.count(b"\n"), "types": words.types, "sha256": sha256}
 
 
 def _num_punctuated(words: bytes) -> int:
-    """Returns how many words of a vocabulary end in punctuation and are in it without that, too."""
+    """Returns how many words of a vocabulary end in punctuation and also occur without it."""
     known = set(words.split())
     return sum(word[-1] in _PUNCTUATION and word.rstrip(_PUNCTUATION) in known for word in known)
 
@@ -82,7 +82,7 @@ def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: f
     columns = [
         (
             split,
-            # A name that is not UTF-8 has characters that a log file in UTF-8 cannot take.
+            # A name that is not UTF-8 has characters that a UTF-8 log file cannot hold.
             os.fsencode(folder).decode(errors="replace"),
             f"{about['sentences']:,}",
             f"{about['tokens']:,}",
@@ -108,7 +108,7 @@ def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: f
 
 
 def _hint(info: dict[str, Any]) -> list[str]:
-    """Returns a line about raw text whose punctuation is glued to words, if it seems to be that."""
+    """Returns a line about punctuation attached to words, if the text seems to be raw."""
     number, size = info["vocabulary"]["punctuated"], info["vocabulary"]["size"] - len(vocabulary.SPECIAL_TOKENS)
     if info["tokenizer"] != "whitespace" or number <= _RAW_SHARE * size:
         return []
@@ -119,7 +119,7 @@ def _hint(info: dict[str, Any]) -> list[str]:
 
 
 def _describe_copies(inputs: list[dict[str, Any]]) -> list[str]:
-    """Returns lines about the files that have the content of an earlier one, if there are any."""
+    """Returns lines about files that duplicate an earlier one, if any."""
     copies = [f"{printable(file['name'])} of {printable(file['same_as'])}" for file in inputs if "same_as" in file]
     if not copies:
         return []

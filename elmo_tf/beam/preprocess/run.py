@@ -32,7 +32,7 @@ from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 
 _SHARD_BYTES = 8 << 20  # of text, when --shards is not given
-_SAMPLES = 16  # blocks of text that the order of a given vocabulary is checked against
+_SAMPLES = 16  # blocks of text used to check the order of a given vocabulary
 _log = logging.getLogger("elmo_tf")
 
 
@@ -120,14 +120,14 @@ def build(
 
 @dataclasses.dataclass(eq=False)
 class _Finish(failures.TaskFn):
-    """What all tasks have written -> nothing; the folders are finished."""
+    """The results of all tasks -> nothing; finishes the folders."""
 
     output: shards.Output
     config: PreprocessConfig
     corpus: bytes  # packed
 
     def process_task(self, written: list[tuple[int, shards.TaskResult]], words: counts.Counted) -> tuple[()]:
-        results = dict(written)  # a bundle that is repeated may bring a result twice
+        results = dict(written)  # a repeated bundle may deliver a result twice
         corpus = corpus_tasks.unpack(self.corpus)
         shared = info.describe(self.config, corpus, words, (task.irregular for task in results.values()))
         infos = {split: shards.info_of_split(split, results.values(), shared) for split in self.output.folders}

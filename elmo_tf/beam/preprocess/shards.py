@@ -1,7 +1,7 @@
 """Records to shards, as Beam steps, and the end of a folder: `vocab.txt`, `info.json` and the marker.
 
-A worker writes whole shards itself: the local runner keeps in memory what passes through Beam's shuffle or its TFRecord
-sink, and both take several times as long.
+A worker writes whole shards itself: the local runner holds everything that passes through Beam's shuffle or TFRecord
+sink in memory, and both take several times as long.
 """
 
 import collections
@@ -23,7 +23,7 @@ from elmo_tf.text import vocabulary
 
 
 class Statistics(NamedTuple):
-    """What a shard holds."""
+    """The contents of a shard."""
 
     split: str
     number: int
@@ -73,7 +73,7 @@ class Shard:
         self._totals.update(encoded.counts)
 
     def statistics(self) -> Statistics | None:
-        """Returns the totals of what is written so far; None if nothing is."""
+        """Returns the totals so far; None if nothing is written."""
         if self._file is None:
             return None
         return Statistics(self._split, self._number, self._name, dict(self._totals), self._checksum.hexdigest())
@@ -81,13 +81,13 @@ class Shard:
 
 @functools.lru_cache(maxsize=1)
 def encoder_of(content: bytes) -> encoder.Encoder:
-    """Returns the encoder of a vocabulary's file; a process decodes one vocabulary once."""
+    """Returns the encoder of a vocabulary's file; cached, so a process decodes it once."""
     return encoder.Encoder(vocabulary.from_bytes(content, record_folder.VOCABULARY_FILE))
 
 
 @dataclasses.dataclass(eq=False)
 class WriteTask(failures.TaskFn):
-    """`corpora.Task` -> its number and `TaskResult`: its shards are written, in the order of the text.
+    """`corpora.Task` -> its number and `TaskResult`; writes its shards in the order of the text.
 
     The side input is `counts.Counted`.
     """
@@ -128,12 +128,12 @@ def open_shards(output: Output, numbers: Iterable[int]) -> Iterator[dict[tuple[s
 
 
 def written(shards: Iterable[Shard], irregular: report.Irregular) -> TaskResult:
-    """Returns the result of a task: the statistics of those shards that have records."""
+    """Returns the result of a task: the statistics of its nonempty shards."""
     return TaskResult(list(filter(None, (shard.statistics() for shard in shards))), dict(irregular))
 
 
 def info_of_split(split: str, tasks: Iterable[TaskResult], shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the `info.json` of a split, given what tasks have written and what both splits share."""
+    """Returns the `info.json` of a split, given the tasks' results and the part that both splits share."""
     split_shards = [shard for task in tasks for shard in task.shards if shard.split == split]
     split_shards.sort(key=lambda shard: shard.number)
     described = [

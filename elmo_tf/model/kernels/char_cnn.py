@@ -1,6 +1,6 @@
 """Vectors of many tokens from their characters: replaces calls of `bilm.CharCNN`.
 
-What it gains: each distinct token is encoded once (in text, about half of the tokens are repeats); tokens are grouped
+Gains: each distinct token is encoded once (in text, about half of the tokens are repeats); tokens are grouped
 by length, and windows after the end of a group's longest token, which are all equal, are left out; a single product
 computes all convolutions, on a CPU about twice as fast as conv1d; the gradient of the maximum takes half as many passes
 over the largest array as TensorFlow's. Its gradients do not depend on timing (`three_uses`).
@@ -122,7 +122,7 @@ def three_uses(values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     return first, second, third
 
 
-# A graph of its own: TensorFlow keeps the graph of a custom gradient for good, so it must not hold a network's weights.
+# A separate graph: TensorFlow never frees a custom gradient's graph, so it must not hold a network's weights.
 @tf.function(input_signature=[tf.TensorSpec(None, tf.float32)], autograph=False)
 @tf.custom_gradient
 def _three_uses(values: tf.Tensor) -> Any:
@@ -132,7 +132,7 @@ def _three_uses(values: tf.Tensor) -> Any:
     return (values, values, values), gradient
 
 
-# A graph of its own, too.
+# Also a separate graph.
 @tf.function(input_signature=[tf.TensorSpec((None, None, None), tf.float32)], autograph=False)
 @tf.custom_gradient
 def maximum_over_windows(products: tf.Tensor) -> Any:

@@ -1,6 +1,6 @@
 """The projected LSTM over the real positions of whole sentences: replaces calls of `bilm.LSTMP` on padded batches.
 
-What it gains: no arithmetic on padding, which is half of an unsorted batch; the input's part of the gates is computed
+Gains: no arithmetic on padding, which is half of an unsorted batch; the input's part of the gates is computed
 for many time steps in one product, outside the time loop. The batch comes first, and the rows that reach a time step
 are the first ones: dropping the others is a slice, and nothing is transposed.
 """

@@ -13,7 +13,7 @@ from elmo_tf.model.operations import FORGET_BIAS, clip, matmul, next_cell
 
 
 def run(lstm: LSTMP, inputs: tf.Tensor, state: State, dtype: str) -> tuple[tf.Tensor, State]:
-    """Returns what `lstm(inputs, state)` does; `dtype` is that of the matrix products."""
+    """Like `lstm(inputs, state)`, with matrix products in `dtype`."""
     clips, weights = (lstm.config.cell_clip, lstm.config.proj_clip), map(tf.convert_to_tensor, lstm.weights)
     transposed = tf.transpose(inputs, (1, 2, 0)), *map(tf.transpose, state)
     outputs, cell, recurrent = _differentiable(clips, dtype, *transposed, *weights)
@@ -22,9 +22,9 @@ def run(lstm: LSTMP, inputs: tf.Tensor, state: State, dtype: str) -> tuple[tf.Te
 
 @tf.function(autograph=False)
 def _differentiable(clips, dtype, *arguments):
-    """`_forward` with its gradient, in a graph of its own.
+    """`_forward` with its gradient, in a separate graph.
 
-    TensorFlow keeps the graph of a custom gradient for good, so it must not hold a network's weights.
+    TensorFlow never frees a custom gradient's graph, so it must not hold a network's weights.
     """
     return tf.custom_gradient(lambda *tensors: _forward(clips, dtype, *tensors))(*arguments)
 

@@ -1,8 +1,8 @@
 """The softmax's losses: replaces calls of `bilm.SampledSoftmax`.
 
-What it gains. Against all words, without a gradient: memory; the logits of a large vocabulary are never there all at
-once. Against a sample: of the largest array of a training step, the scores, only the array itself and its gradient are
-stored; TensorFlow's gradient keeps the masked logits and their exponentials as well.
+Gains in memory. Against all words, without a gradient: the logits of a large vocabulary are computed in pieces. Against
+a sample: of the scores, the largest array of a training step, only the array and its gradient are stored; TensorFlow's
+gradient also keeps the masked logits and their exponentials.
 """
 
 import tensorflow as tf
@@ -30,7 +30,7 @@ def token_losses(
 
     Args:
         softmax: the layer whose weights are used.
-        inputs, targets, num_sampled, seed: as for a call of it.
+        inputs, targets, num_sampled, seed: as for calling it.
         training: whether gradients will be computed: then all logits of the full softmax are kept.
         dtype: of the matrix products against a sample.
     """
@@ -83,7 +83,7 @@ def _replica_copy(variable):
     """Returns the replica's copy of a variable: a lookup in a mirrored variable would read and copy all its rows."""
     replica = tf.distribute.get_replica_context()
     copies = replica.strategy.experimental_local_results(variable.value)
-    # A worker has only its own replicas' copies, and as many as every other worker.
+    # A worker has only its own replicas' copies; all workers have the same number.
     return copies[(tf.get_static_value(replica.replica_id_in_sync_group) or 0) % len(copies)]
 
 
@@ -100,7 +100,7 @@ def sampled_losses(
     """Returns the negative log-likelihoods of targets against sampled words, float32 `(num_tokens,)`.
 
     The scores `(num_sampled, num_tokens)` are by far a step's largest array: only they and their gradient are stored.
-    The graph is its own, because TensorFlow keeps that of a custom gradient for good: it must not hold the weights.
+    The graph is separate, because TensorFlow never frees a custom gradient's graph: it must not hold the weights.
 
     Args:
         inputs: float32 `(num_tokens, dim)`.

@@ -26,14 +26,14 @@ class CRF(keras.layers.Layer):
         outputs = crf(keras.layers.Dense(len(tags))(hidden))
         model.compile("adam", loss=crf.loss, metrics=[crf.accuracy])
 
-    Targets are integers `(batch, time)`. Positions that the Keras mask leaves out, or whose target is -1, do not count;
+    Targets are integers `(batch, time)`. Positions excluded by the Keras mask, or with target -1, do not count;
     real positions come first in each row.
 
     Args:
         labels: the labels, or their number. If they are tags of IOB2 or BIOUL (BIOES), such as `B-PER`, only
             sequences that the scheme allows are decoded. Tags of IOB1, where an `I-` may have no `B-` of its kind, are
             decoded freely, with a warning.
-        boundaries: whether the first and the last label have scores of their own.
+        boundaries: whether the first and the last label have separate scores.
         initializer: of the transitions.
 
     Call arguments:
@@ -109,7 +109,7 @@ class CRF(keras.layers.Layer):
             labels: integers `(batch, time)`; -1 on the right is padding.
 
         Returns:
-            float32 `(batch,)`; 0 for a row of padding alone, also where `time` is 0.
+            float32 `(batch,)`; 0 for a row of only padding, even if `time` is 0.
         """
         self._build_once(scores)
         scores, labels = _at_least_one_step(scores), _at_least_one_step(labels, -1)

@@ -61,8 +61,8 @@ class HighwayLSTM(_ScannedLSTM):
     steps of a sequence: the next step and the next layer both get the product.
 
     Columns of the kernel: input, forget, output and highway gate, candidate, projection of the input; the recurrent
-    kernel and the bias lack the last. Each block of `units` columns starts orthogonal, the bias at 0 and that of the
-    forget gate at 1.
+    kernel and the bias lack the projection. Each block of `units` columns starts orthogonal, the bias at 0, the forget
+    gate's at 1.
 
     Args:
         units: width of state and output.
@@ -106,7 +106,7 @@ class HighwayLSTM(_ScannedLSTM):
             cell = forget_gate * cell + input_gate * tf.tanh(candidate)
             return cell, dropout_mask * (direct + highway_gate * (output_gate * tf.tanh(cell) - direct))
 
-        # One product for all steps. The direct projection, the last block, has no bias.
+        # One product for all steps. The last block, the direct projection, has no bias.
         projected = tf.matmul(inputs, kernel) + tf.pad(bias, [(0, self.units)])
         zeros = tf.zeros_like(dropout_mask)
         return self._scan(step, projected, (zeros, zeros), mask)

@@ -1,4 +1,4 @@
-"""Spans of a text that may be mentions: their vectors, their scores, and which are selected."""
+"""Candidate mentions, spans of a text: their vectors and scores, and the selection of the best."""
 
 import functools
 import itertools
@@ -69,7 +69,7 @@ class MentionSpans(Tracked, keras.layers.Layer):
     def build(self, input_shape):
         hidden_dim, dim = input_shape["hidden"][-1], input_shape["vectors"][-1]
         self.widths = self.add_weight(name="widths", shape=(self.max_width, self.feature_dim))
-        # A bias, the same for all words of a span, would have no effect.
+        # A bias would be the same for all words of a span and have no effect.
         self.head_kernel = self.add_weight(name="head_kernel", shape=(hidden_dim, 1))
         self._parts = (hidden_dim, hidden_dim, self.feature_dim, dim)
         self._score_weights = add_score_weights(self, sum(self._parts), self.units)

@@ -64,7 +64,7 @@ class WordEmbedding(TokenLayer):
         self.words = [str(word) for word in words]
         self.dim = self.output_dim = dim
         self.lower = lower
-        # A table needs an entry. Without words it is padding, whose vector is masked.
+        # A table needs an entry: without words, padding, whose vector is masked.
         keys, first = (self.words, 1) if self.words else ([""], 0)
         rows = tf.range(first, first + len(keys))
         initializer = tf.lookup.KeyValueTensorInitializer(tf.constant(keys, tf.string), rows)
@@ -85,7 +85,7 @@ class WordEmbedding(TokenLayer):
         self.vectors.assign(table)
 
     def vectors_of(self, tokens: tf.Tensor) -> tf.Tensor:
-        # ASCII first: with "utf-8", the user's locale decides what an I becomes, in Turkish another letter.
+        # ASCII first: with "utf-8", the user's locale decides what an I becomes; in Turkish, another letter.
         words = tf.strings.lower(tf.strings.lower(tokens), "utf-8") if self.lower else tokens
         return tf.gather(self.vectors, self.table.lookup(words))
 
@@ -94,8 +94,8 @@ class WordEmbedding(TokenLayer):
 class Spelling(Tracked, TokenLayer):
     """A system's own character CNN: bytes, a convolution, ReLU, the maximum over the token's positions.
 
-    Returns float32 `(batch, time, widths * filters)`. Each distinct token of a batch is computed once. The markers
-    of its begin and end are characters too.
+    Returns float32 `(batch, time, widths * filters)`. Each distinct token of a batch is computed once. Begin and end
+    markers are characters too.
 
     Args:
         filters: of each width.
@@ -126,7 +126,7 @@ class Spelling(Tracked, TokenLayer):
     def vectors_of(self, tokens: tf.Tensor) -> tf.Tensor:
         with tf.device("CPU"):
             distinct, indices = tf.unique(tf.reshape(tokens, (-1,)))
-        distinct = tf.concat([distinct, [""]], 0)  # TensorFlow's convolution of an empty batch has another shape
+        distinct = tf.concat([distinct, [""]], 0)  # TensorFlow's convolution of an empty batch has a different shape
         ids = in_graph.encode_tokens(distinct[None], tf.size(distinct)[None])[0]
         real = ids != char_ids_lib.PAD
         # Only as many positions as the longest token needs.

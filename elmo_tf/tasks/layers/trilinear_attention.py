@@ -119,7 +119,7 @@ def _in_blocks(
 ) -> tf.Tensor:
     """Returns `attend(vectors, 0)`, float32 `(batch, time, dim)`, computed in blocks of positions.
 
-    Outside of training, memory for scores then does not grow with the square of the length. `attend` is called with the
+    So, outside of training, memory for scores does not grow with the square of the length. `attend` is called with the
     vectors of a block of positions and the index of the first; `columns` is the number of scores of a position.
     """
     batch_size, time = tf.unstack(tf.shape(vectors)[:2])

@@ -1,1 +1,1 @@
-"""The metrics of the paper's tasks, equal to those of their official scorers."""
+"""The metrics of the paper's tasks, as their official scorers compute them."""

@@ -23,8 +23,8 @@ Sets = list[set[Hashable]]
 def score(gold: Iterable[Clusters], predicted: Iterable[Clusters]) -> dict[str, Counts]:
     """Returns the counts over all documents by metric: `muc`, `bcub`, `ceafe`.
 
-    Mentions that are predicted several times count as in the scorers. A mention that the key has several times counts
-    once, unlike in the scorers, whose CEAFe is then over 100 %.
+    Mentions predicted several times count as in the scorers. A mention repeated in the key counts once, unlike in the
+    scorers, whose CEAFe then exceeds 100 %.
     """
     total = dict.fromkeys(_METRICS, Counts())
     for gold_clusters, predicted_clusters in zip(gold, predicted, strict=True):
@@ -42,7 +42,7 @@ def average_f1(counts: dict[str, Counts]) -> float:
 def _deduplicated(clusters: Clusters, in_key: set[Hashable]) -> Sets:
     """Returns predicted clusters as the scorers count repeated mentions.
 
-    A mention of the key counts where it first occurs, in whatever cluster; any other mention counts each time.
+    A mention of the key counts only where it first occurs, in any cluster; other mentions count each time.
     """
     seen: set[Mention] = set()
     counted = []
@@ -60,7 +60,7 @@ def _deduplicated(clusters: Clusters, in_key: set[Hashable]) -> Sets:
 
 
 def _muc(key: Sets, response: Sets) -> Counts:
-    """Counts the links that remain in each cluster when it is divided as the other side divides its mentions."""
+    """Counts the links that remain in each cluster when its mentions are split as on the other side."""
 
     def links(clusters: Sets, others: Sets) -> tuple[int, int]:
         cluster_of = {mention: number for number, other in enumerate(others) for mention in other}
@@ -71,7 +71,7 @@ def _muc(key: Sets, response: Sets) -> Counts:
 
 
 def _b_cubed(key: Sets, response: Sets) -> Counts:
-    """Adds up, over all mentions, the share of its cluster that the other side puts in the same cluster."""
+    """Adds up, over all mentions, the share of the mention's cluster that the other side also puts in its cluster."""
 
     def overlap(clusters: Sets, others: Sets) -> tuple[float, int]:
         cluster_of = {mention: other for other in others for mention in other}

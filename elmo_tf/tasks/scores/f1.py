@@ -7,11 +7,11 @@ from collections.abc import Hashable, Iterable, Sequence
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """The numbers of gold and predicted items, and of right items among each; fractions for CEAFe and B-cubed."""
+    """The numbers of gold and predicted items, and of correct items among each; fractions for CEAFe and B-cubed."""
 
     recalled: float = 0  # gold and predicted
     gold: float = 0
-    precise: float = 0  # predicted and right
+    precise: float = 0  # predicted and correct
     predicted: float = 0
 
     def __add__(self, other: "Counts") -> "Counts":
@@ -20,7 +20,7 @@ class Counts:
 
     @property
     def recall(self) -> float:
-        """In percent; 0 if there is nothing gold."""
+        """In percent; 0 if there are no gold items."""
         return 100 * self.recalled / self.gold if self.gold else 0.0
 
     @property
@@ -30,7 +30,7 @@ class Counts:
 
     @property
     def f1(self) -> float:
-        """In percent; 0 if nothing is right."""
+        """In percent; 0 if nothing is correct."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
@@ -44,7 +44,7 @@ def by_label(
 ) -> dict[str, Counts]:
     """Returns the counts of each label, in alphabetical order, given the items of each example.
 
-    An item is a label and where it is. A predicted item is right if it is among the gold items of its example.
+    An item is a label and its location. A predicted item is correct if it is among its example's gold items.
     """
     right: collections.Counter[str] = collections.Counter()
     num_gold, num_predicted = right.copy(), right.copy()

@@ -31,7 +31,7 @@ def score(gold: Sequence[Sequence[str]], predicted: Sequence[str], by_characters
     Args:
         gold: each question's answers; the best of them counts.
         predicted: each question's predicted answer.
-        by_characters: whether F1 is of characters, as for CMRC, and not of words, as for SQuAD.
+        by_characters: whether F1 counts characters, as for CMRC, instead of words, as for SQuAD.
     """
     return {name: _percent(values) for name, values in _values(gold, predicted, by_characters).items()}
 
@@ -97,7 +97,7 @@ def _values(gold: Sequence[Sequence[str]], predicted: Sequence[str], by_characte
 
 def _percent(values: np.ndarray) -> float:
     """Returns the mean in percent, 0 of nothing."""
-    # Added up in order, as the official scripts do: the last digit depends on it.
+    # Added up in order, like the official scripts: the last digit depends on it.
     return 100 * sum(values.tolist()) / len(values) if len(values) else 0.0
 
 
@@ -117,7 +117,7 @@ def f1_of_characters(predicted: str, answer: str) -> float:
 
 
 def _harmonic_mean(common: int, num_predicted: int, num_expected: int) -> float:
-    """Returns the F1 of a prediction with `common` right parts."""
+    """Returns the F1 of a prediction with `common` correct parts."""
     if not common:
         return 0.0
     precision, recall = common / num_predicted, common / num_expected

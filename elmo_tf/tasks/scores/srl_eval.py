@@ -1,6 +1,6 @@
 """F1 of semantic roles, as CoNLL-2005's `srl-eval.pl` computes it.
 
-Carreras and Màrquez 2005, Introduction to the CoNLL-2005 Shared Task. An argument is right if its label and all its
+Carreras and Màrquez 2005, Introduction to the CoNLL-2005 Shared Task. An argument is correct if its label and all its
 tokens are. The predicate itself (`V`) does not count. An argument in several pieces, where `C-X` continues the last
 `X`, counts once.
 """
@@ -24,7 +24,7 @@ def by_label(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) 
 
 
 def arguments_of(tags: Sequence[str]) -> list[Argument]:
-    """Returns a predicate's arguments, without the predicate; a `C-X` without an `X` is an argument of its own."""
+    """Returns a predicate's arguments, without the predicate; a `C-X` without an `X` is a separate argument."""
     arguments: list[tuple[str, list[tuple[int, int]]]] = []
     for start, end, kind in tag_schemes.spans(tags):
         continued = [pieces for label, pieces in arguments if _CONTINUATION + label == kind]

@@ -67,7 +67,7 @@ def test_shards_that_are_there_are_left_out_and_another_plan_is_refused(
     assert len(there) == 3
     changes = {"--layers=top": "layers all, now top", "--batch-tokens=99": "batch_tokens 2048, now 99"}
     for option, difference in changes.items():
-        with pytest.raises(InputError, match=rf": is the unfinished output of other options: {difference}"):
+        with pytest.raises(InputError, match=rf": is the unfinished output of different options: {difference}"):
             jobs.run("embed", arguments("output", *options, option))
     total = int(there[0].name[15:20])
     embedded.clear()
@@ -129,7 +129,7 @@ def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, small_sha
     if change == "model":
         checksums.write(tmp_path / "model")  # so that the model is not damaged, but another one
     another = {"model": "another model", "text": "another input"}[change]
-    with pytest.raises(InputError, match=rf"unfinished: is the unfinished output of other options: {another}; run"):
+    with pytest.raises(InputError, match=rf"unfinished: is the unfinished output of different options: {another}; run"):
         jobs.run("embed", given)
     assert (tmp_path / "output.unfinished").is_dir()
 

@@ -73,7 +73,7 @@ def test_a_folder_that_another_run_finishes_stays_as_it_is_and_one_that_is_delet
         return do(self, task)
 
     monkeypatch.setattr(counts.CountTask, "process_task", finish)
-    problem = "was deleted, or finished by another run, before this run had finished"
+    problem = "was deleted, or finished by another run, before this run finished"
     with pytest.raises(stores.WriteError, match=rf"/output: {problem}; {HINT}$"):
         process(paths)
     assert (tmp_path / "output").exists() == is_finished
