@@ -225,7 +225,7 @@ class Embedder:
         Yields:
             the index, and float32 `(num_layers, tokens, dim)` for "all", else `(tokens, dim)`.
         """
-        engine, equal = self._engines.chosen(sum(map(len, sentences))), equal_items(map(tuple, sentences))
+        engine, equal = self._engines.chosen(), equal_items(map(tuple, sentences))
         for batch in batches([len(sentences[indices[0]]) for indices in equal], self._batch_tokens, batch_size):
             chosen = [sentences[equal[number][0]] for number in batch]
             if len(parts := pieces(chosen[-1])) > 1:  # it is alone in its batch
@@ -258,9 +258,9 @@ def load(
             SavedModel was exported, as a workdir's text was split, `"penn"` for `english`, or else at white space.
         precision: of the matrix products in `encode`: `"float32"`, or `"bfloat16"`, which is faster for large models in
             batches on CPUs with AMX. `score` and `fill` compute in float32.
-        engine: what computes: `"numpy"`, which starts at once, or `"tensorflow"`, which is faster in batches. Their
-            results differ by rounding, by up to 5e-6. None: NumPy for published files and names; TensorFlow for
-            SavedModels and workdirs, which only it can read, and for bfloat16.
+        engine: what computes: `"numpy"`, which starts at once, or `"tensorflow"`, which scores faster. Their results
+            differ by rounding, by up to 5e-6. None: NumPy for published files and names; TensorFlow for SavedModels and
+            workdirs, which only it can read, and for bfloat16.
 
     Raises:
         InputError: if it is none of these, a file is damaged, a published model cannot be fetched, or the engine or

@@ -89,7 +89,7 @@ def _verify(arguments: argparse.Namespace) -> None:
 
 
 def _embedder(model: str, text: str | None = None) -> "Embedder":
-    """Returns the model; TensorFlow computes if only it can read the model, or if it finishes the file `text` first."""
+    """Returns the model; TensorFlow computes if only it can read the model, or if it scores the file `text` sooner."""
     from elmo_tf import embedder, engines, sources
 
     source = sources.find(model)
@@ -115,7 +115,7 @@ def _neighbors(arguments: argparse.Namespace) -> None:
     if arguments.glove is not None:
         words = {"words": neighbors.nearest_words(arguments.glove, arguments.word, arguments.count)}
     uses = neighbors.search(
-        _embedder(arguments.model, arguments.input),
+        _embedder(arguments.model),
         arguments.input,
         sentence,
         word,

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from elmo_tf import engines, sources
+from elmo_tf import sources
 from elmo_tf.embedder import Embedder
 from elmo_tf.files import progress
 
@@ -33,11 +33,7 @@ def embed(source: Source, sentences: Sequence[Sequence[str]], spans: Sequence[Se
     needed = [sentence if chosen else [] for sentence, chosen in zip(sentences, spans, strict=True)]
     encoded = [[token.encode() for token in sentence] for sentence in needed]
     done, total = 0, sum(map(len, encoded))
-    if isinstance(source, str | os.PathLike):
-        described = sources.find(source)
-        model: Model = Embedder(described, engine=engines.fastest(described, total))
-    else:
-        model = source
+    model = Embedder(sources.find(source)) if isinstance(source, str | os.PathLike) else source
     report = progress.reporter("embedded {:,} of {:,} tokens")
     for number, layers in model.embed(encoded):
         if not len(means):

@@ -112,6 +112,7 @@ class LanguageModel(keras.Model):
         **kwargs: Any,
     ):
         super().__init__(dtype="float32", **kwargs)
+        self.supports_jit = False  # as `BiLM`
         if isinstance(vocabulary, vocabulary_lib.Vocabulary):  # of a file
             records, path = None, pathlib.Path()
         else:
