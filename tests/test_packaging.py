@@ -112,7 +112,12 @@ def test_the_page_without_tensorflow_runs_where_its_four_packages_are_installed(
     page = (ROOT / "docs" / "without-tensorflow.md").read_text()
     (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     (packages,) = re.findall(r"^pip install ('numpy.*)$", page, re.MULTILINE)
-    assert [package(requirement) for requirement in shlex.split(packages)] == ["numpy", "h5py", "msgspec", "threadpoolctl"]
+    assert [package(requirement) for requirement in shlex.split(packages)] == [
+        "numpy",
+        "h5py",
+        "msgspec",
+        "threadpoolctl",
+    ]
     absent = set(importlib.metadata.packages_distributions()) - {"elmo_tf", "numpy", "h5py", "msgspec", "threadpoolctl"}
     assert "tensorflow" in absent
     command = "from elmo_tf import cli; cli.main(['fill', 'He [MASK] to London .', '--model', 'english', '--top', '1'])"
