@@ -32,9 +32,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 def _add_pos(tasks: argparse._SubParsersAction) -> None:
     help_text = "part-of-speech tagging by a linear classifier on each layer and on their learned mix"
     pos = add_command(tasks, "pos", _pos, help_text)
-    _add_probe_arguments(pos, "CoNLL-U, plain or compressed")
-    pos.add_argument("--test", required=True, metavar="FILE", help="CoNLL-U, plain or compressed")
-    pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help="the column of tags to read (upos)")
+    help_text = "CoNLL-U, or trees in brackets (the Penn Treebank's .mrg, OntoNotes's .parse); plain or compressed"
+    _add_probe_arguments(pos, help_text)
+    pos.add_argument("--test", required=True, metavar="FILE", help="as --train")
+    help_text = "the column of CoNLL-U to read (upos); trees have one kind of tags"
+    pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help=help_text)
     pos.add_argument("--seed", type=non_negative, default=0, metavar="N", help="random seed of the mix's training (0)")
 
 
@@ -119,7 +121,7 @@ def _pos(arguments: argparse.Namespace) -> None:
     from elmo_tf.probes import pos
 
     staging.check_absent(arguments.output)
-    train, test = (conllu.read_conllu(path, arguments.tags) for path in (arguments.train, arguments.test))
+    train, test = (conllu.read_parts_of_speech(path, arguments.tags) for path in (arguments.train, arguments.test))
     _finish(pos.probe(arguments.model, train, test, arguments.seed), arguments)
 
 
