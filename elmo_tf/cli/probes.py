@@ -45,8 +45,11 @@ def _add_wsd(tasks: argparse._SubParsersAction) -> None:
     wsd = add_command(tasks, "wsd", _wsd, help_text)
     framework = "or NAME.data.xml of Raganato's framework, with NAME.gold.key.txt beside it"
     _add_probe_arguments(wsd, f"{_SEMCOR}; {framework}")
-    help_text = "as --train; without it, every fifth document of --train is held out"
-    wsd.add_argument("--test", metavar="FILE", help=help_text)
+    help_text = (
+        "as --train, one or several; without it, every fifth document of --train is held out. Each data set, a file or "
+        "a part of the framework's ALL, also has its own F1"
+    )
+    wsd.add_argument("--test", action="extend", nargs="+", metavar="FILE", help=help_text)
     help_text = "WordNet's index.sense: lemmas that are not in --train get their first sense (without it: no answer)"
     wsd.add_argument("--sense-index", metavar="FILE", help=help_text)
 
@@ -131,7 +134,7 @@ def _wsd(arguments: argparse.Namespace) -> None:
 
     staging.check_absent(arguments.output)
     train = senses.read_senses(arguments.train)
-    train, test = wsd.split(train) if arguments.test is None else (train, senses.read_senses(arguments.test))
+    train, test = wsd.split(train) if arguments.test is None else (train, senses.read_data_sets(arguments.test))
     first_senses = None if arguments.sense_index is None else senses.read_first_senses(arguments.sense_index)
     _finish(wsd.probe(arguments.model, train, test, first_senses), arguments)
 
