@@ -1,6 +1,7 @@
 """Preconditions of parts of elmo-tf: installed packages, Keras's backend, no fork after TensorFlow."""
 
 import contextlib
+import importlib.metadata
 import importlib.util
 import os
 import sys
@@ -49,6 +50,22 @@ def check_installed(module: str) -> None:
     with explain_missing_extra():
         if importlib.util.find_spec(module) is None:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+
+def installed() -> dict[str, bool]:
+    """Returns of each extra whether all its packages are installed, without importing them."""
+    found = dict.fromkeys((extra for _, extra in _EXTRAS.values()), True)
+    for package, extra in _EXTRAS.values():
+        found[extra] &= version(package) is not None
+    return found
+
+
+def version(package: str) -> str | None:
+    """Returns an installed package's version without importing it; None if it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def check_keras_backend() -> None:

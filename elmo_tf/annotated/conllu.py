@@ -1,13 +1,20 @@
-"""CoNLL-U, the format of Universal Dependencies: the tokens and a column of tags."""
+"""Parts of speech: CoNLL-U, the format of Universal Dependencies, and the Penn Treebank's trees."""
 
 import os
 
-from elmo_tf.annotated import numbered_lines
+from elmo_tf.annotated import numbered_lines, penn_trees
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.numbered_lines import OddLines
 
 _NUM_COLUMNS = 10
 _COLUMN_OF = {"upos": 3, "xpos": 4}
+
+
+def read_parts_of_speech(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
+    """Returns the sentences of a file with their parts of speech: of trees, or of a column of CoNLL-U."""
+    if penn_trees.has_penn_trees(path):
+        return penn_trees.read_penn_trees(path)
+    return read_conllu(path, column)
 
 
 def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:

@@ -5,8 +5,9 @@ Comparison": XML with instances, and a file of gold keys beside it.
 """
 
 import os
+import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -17,6 +18,7 @@ from elmo_tf.errors import InputError
 _NO_SENSE = "_"
 _DOCUMENT = "# doc"
 _DATA, _GOLD = re.compile(r"\.data\.xml$"), ".gold.key.txt"
+_JOINED = re.compile(r"(.+)\.d\d+")  # the name of a document in the framework's ALL, after that of its data set
 
 
 class Use(NamedTuple):
@@ -30,11 +32,12 @@ class Use(NamedTuple):
 
 
 class SenseSentence(NamedTuple):
-    """A sentence of SemCor."""
+    """A sentence of SemCor or of the framework."""
 
     document: str
     tokens: list[str]
     uses: list[Use]
+    data_set: str = ""  # of several; "" if there is one
 
 
 def read_semcor(path: str | os.PathLike) -> list[SenseSentence]:
@@ -107,6 +110,19 @@ def read_senses(path: str | os.PathLike) -> list[SenseSentence]:
         raise InputError(name, f"it cannot be read as XML: {error}") from None
 
 
+def read_data_sets(paths: Sequence[str | os.PathLike]) -> list[SenseSentence]:
+    """Returns the sentences of all files, as `read_senses` does, with the names of the data sets.
+
+    Files are named after what is before the first dot of their names, or by their paths if these are equal. The data
+    sets in a file, as in the framework's ALL, keep their own names.
+    """
+    stems = [pathlib.Path(path).name.partition(".")[0] for path in paths]
+    names = stems if len(set(stems)) == len(stems) else list(map(str, paths))
+    own = names if len(paths) > 1 else [""]
+    read = [(sentence, name) for path, name in zip(paths, own, strict=True) for sentence in read_senses(path)]
+    return [sentence._replace(data_set=sentence.data_set or name) for sentence, name in read]
+
+
 def _read_gold(path: str) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Returns the lemma, with its part of speech, and the sense keys of each instance."""
     gold = {}
@@ -119,10 +135,11 @@ def _read_gold(path: str) -> dict[str, tuple[str, tuple[str, ...]]]:
 
 
 def _sentences(path: str, gold: dict[str, tuple[str, tuple[str, ...]]]) -> Iterator[SenseSentence]:
-    document = ""
+    document = data_set = ""
     for event, element in ElementTree.iterparse(path, events=("start", "end")):
         if event == "start" and element.tag == "text":
             document = element.get("id", "")
+            data_set = joined[1] if (joined := _JOINED.fullmatch(document)) else ""
         elif event == "end" and element.tag == "sentence":
             tokens: list[str] = []
             uses = []
@@ -136,5 +153,5 @@ def _sentences(path: str, gold: dict[str, tuple[str, tuple[str, ...]]]) -> Itera
                     uses.append(Use(len(tokens), len(tokens) + len(forms), lemma, senses[0], senses[1:]))
                 tokens += [numbered_lines.normalize_form(form) for form in forms]
             if tokens:
-                yield SenseSentence(document, tokens, uses)
+                yield SenseSentence(document, tokens, uses, data_set)
             element.clear()

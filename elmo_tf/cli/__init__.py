@@ -102,7 +102,7 @@ def _stdout_is_closed() -> bool:
 
 def _parser() -> Parser:
     # Called inside `main`'s `try`, so Ctrl-C during imports prints no traceback.
-    from elmo_tf.cli import corpus, models, probes, tasks, training, use
+    from elmo_tf.cli import corpus, info, models, probes, tasks, training, use
 
     parser = Parser(prog="elmo-tf", description="ELMo: from a text corpus to a SavedModel.")
     parser.add_argument("--version", action="version", version=f"elmo-tf {__version__}")
@@ -110,7 +110,7 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     commands.add_parser("preprocess", help="turn text into a folder of records, with Apache Beam", add_help=False)
     commands.add_parser("embed", help="compute the vectors of a text, with Apache Beam", add_help=False)
-    for module in (corpus, training, models, use, probes, tasks):
+    for module in (corpus, training, models, use, probes, tasks, info):
         module.add_commands(commands)
     return parser
 

@@ -32,9 +32,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 def _add_pos(tasks: argparse._SubParsersAction) -> None:
     help_text = "part-of-speech tagging by a linear classifier on each layer and on their learned mix"
     pos = add_command(tasks, "pos", _pos, help_text)
-    _add_probe_arguments(pos, "CoNLL-U, plain or compressed")
-    pos.add_argument("--test", required=True, metavar="FILE", help="CoNLL-U, plain or compressed")
-    pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help="the column of tags to read (upos)")
+    help_text = "CoNLL-U, or trees in brackets (the Penn Treebank's .mrg, OntoNotes's .parse); plain or compressed"
+    _add_probe_arguments(pos, help_text)
+    pos.add_argument("--test", required=True, metavar="FILE", help="as --train")
+    help_text = "the column of CoNLL-U to read (upos); trees have one kind of tags"
+    pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help=help_text)
     pos.add_argument("--seed", type=non_negative, default=0, metavar="N", help="random seed of the mix's training (0)")
 
 
@@ -43,8 +45,11 @@ def _add_wsd(tasks: argparse._SubParsersAction) -> None:
     wsd = add_command(tasks, "wsd", _wsd, help_text)
     framework = "or NAME.data.xml of Raganato's framework, with NAME.gold.key.txt beside it"
     _add_probe_arguments(wsd, f"{_SEMCOR}; {framework}")
-    help_text = "as --train; without it, every fifth document of --train is held out"
-    wsd.add_argument("--test", metavar="FILE", help=help_text)
+    help_text = (
+        "as --train, one or several; without it, every fifth document of --train is held out. Each data set, a file or "
+        "a part of the framework's ALL, also has its own F1"
+    )
+    wsd.add_argument("--test", action="extend", nargs="+", metavar="FILE", help=help_text)
     help_text = "WordNet's index.sense: lemmas that are not in --train get their first sense (without it: no answer)"
     wsd.add_argument("--sense-index", metavar="FILE", help=help_text)
 
@@ -119,7 +124,7 @@ def _pos(arguments: argparse.Namespace) -> None:
     from elmo_tf.probes import pos
 
     staging.check_absent(arguments.output)
-    train, test = (conllu.read_conllu(path, arguments.tags) for path in (arguments.train, arguments.test))
+    train, test = (conllu.read_parts_of_speech(path, arguments.tags) for path in (arguments.train, arguments.test))
     _finish(pos.probe(arguments.model, train, test, arguments.seed), arguments)
 
 
@@ -129,7 +134,7 @@ def _wsd(arguments: argparse.Namespace) -> None:
 
     staging.check_absent(arguments.output)
     train = senses.read_senses(arguments.train)
-    train, test = wsd.split(train) if arguments.test is None else (train, senses.read_senses(arguments.test))
+    train, test = wsd.split(train) if arguments.test is None else (train, senses.read_data_sets(arguments.test))
     first_senses = None if arguments.sense_index is None else senses.read_first_senses(arguments.sense_index)
     _finish(wsd.probe(arguments.model, train, test, first_senses), arguments)
 

@@ -69,7 +69,8 @@ def _add_train(actions: argparse._SubParsersAction) -> argparse.ArgumentParser:
     add("--test", metavar="FILE", help="labeled data, scored once at the end")
     help_text = "a SavedModel, a workdir or a model's name; without it a baseline is trained"
     add("--model", dest="elmo", metavar="SOURCE", help=help_text)
-    add("--glove", metavar="FILE", help="word vectors as text; without it they are learned")
+    help_text = "word vectors as text, of one file or of several side by side; without it they are learned"
+    add("--glove", action="extend", nargs="+", metavar="FILE", help=help_text)
     add("--fraction", type=float, default=1.0, metavar="F", help="fraction of the training data to use (default: 1)")
     add("--seeds", type=positive, default=1, metavar="N", help="number of runs, each in a folder (default: 1)")
     help_text = (

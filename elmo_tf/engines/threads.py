@@ -23,7 +23,7 @@ _numbers: list[int] = []  # of threads of each library before these calls
 
 
 @functools.cache
-def _blas() -> threadpoolctl.ThreadpoolController:
+def blas() -> threadpoolctl.ThreadpoolController:
     """The controller of NumPy's BLAS library; empty on macOS, where that is Accelerate."""
     return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
@@ -31,7 +31,7 @@ def _blas() -> threadpoolctl.ThreadpoolController:
 @functools.cache
 def num_threads() -> int:
     """Returns how many threads NumPy's products may use: one for each core unless OPENBLAS_NUM_THREADS, say, is set."""
-    return max((library["num_threads"] for library in _blas().info()), default=1)
+    return max((library["num_threads"] for library in blas().info()), default=1)
 
 
 @functools.cache
@@ -47,7 +47,7 @@ def products_on_one_thread() -> Iterator[None]:
     with _lock:
         if not _num_calls:
             num_threads()  # before the limit
-            _numbers = [library.num_threads for library in _blas().lib_controllers]
+            _numbers = [library.num_threads for library in blas().lib_controllers]
             _set([1] * len(_numbers))
         _num_calls += 1
     try:
@@ -63,7 +63,7 @@ def _set(numbers: list[int]) -> None:
     """Sets how many threads each library uses."""
     # threadpoolctl ignores limits set by any thread but the first.
     threadpoolctl.OpenBLASController.clear_controlling_thread(force=True)
-    for library, number in zip(_blas().lib_controllers, numbers, strict=True):
+    for library, number in zip(blas().lib_controllers, numbers, strict=True):
         library.set_num_threads(number)
     threadpoolctl.OpenBLASController.clear_controlling_thread(force=True)
 

@@ -34,9 +34,10 @@ class Results:
         """Returns the rows as lines of text, scores in percent."""
         measures = list(self.rows[0].scores)
         width = max(len(row.name) for row in self.rows)
-        lines = [f"{self.title:{width}}" + "".join(f"  {measure:>12}" for measure in measures)]
+        wide = max(12, *map(len, measures))
+        lines = [f"{self.title:{width}}" + "".join(f"  {measure:>{wide}}" for measure in measures)]
         for row in self.rows:
-            lines.append(f"{row.name:{width}}" + "".join(f"  {row.scores[measure]:12.1%}" for measure in measures))
+            lines.append(f"{row.name:{width}}" + "".join(f"  {row.scores[measure]:{wide}.1%}" for measure in measures))
         numbers = [(name, value) for name, value in self.details.items() if isinstance(value, int | float)]
         return "\n".join([*lines, "  ".join(f"{name} {value:,}" for name, value in numbers)])
 

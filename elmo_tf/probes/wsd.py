@@ -43,7 +43,8 @@ def probe(
     layers is also tested minus the mean of all training uses. The baseline is each lemma's most frequent sense. A lemma
     absent from `train` gets its first sense in a dictionary (section 5.3 of the paper), or without `first_senses` no
     answer, which lowers recall. With `first_senses`, another baseline uses them for all lemmas. If a use in `test` has
-    several senses, each is correct. `ambiguous F1` is for the uses of lemmas with several senses in training.
+    several senses, each is correct. `ambiguous F1` is for the uses of lemmas with several senses in training. If `test`
+    has several data sets, each has its own F1.
 
     Raises:
         InputError: if either has no word with a sense.
@@ -74,6 +75,8 @@ def probe(
         "unseen_rate": round(float(np.mean([lemma not in in_training for lemma in lemmas])), 4),
         "ambiguous_rate": round(float(np.mean(ambiguous)), 4),
     }
+    if len(sizes := collections.Counter(_data_sets(test).tolist())) > 1:
+        details["data_sets"] = dict(sizes)  # uses of each
     return Results("WSD", rows, details)
 
 
@@ -87,6 +90,11 @@ def f1(vectors: Sequence[np.ndarray], parts: Sequence[list[SenseSentence]]) -> f
 
 def _uses(sentences: list[SenseSentence]) -> list[Use]:
     return [use for sentence in sentences for use in sentence.uses]
+
+
+def _data_sets(sentences: list[SenseSentence]) -> np.ndarray:
+    """Returns the data set of each use."""
+    return np.array([sentence.data_set for sentence in sentences for _ in sentence.uses])
 
 
 def _embed(source: vectors.Source, sentences: list[SenseSentence]) -> np.ndarray:
@@ -128,7 +136,10 @@ def _nearest(
 
 
 def _scores(test: list[SenseSentence], predicted: np.ndarray, ambiguous: np.ndarray) -> dict[str, float]:
-    """Returns the micro F1 of all uses and of the ambiguous uses; a missing answer lowers only recall."""
+    """Returns the micro F1 of all uses, of the ambiguous uses, and of each data set if there are several.
+
+    A missing answer lowers only recall.
+    """
     pairs = zip(predicted.tolist(), _uses(test), strict=True)
     is_right = np.array([sense in (use.sense, *use.others) for sense, use in pairs], bool)
 
@@ -136,4 +147,7 @@ def _scores(test: list[SenseSentence], predicted: np.ndarray, ambiguous: np.ndar
         right, answered = is_right[chosen], predicted[chosen] != _UNKNOWN
         return float(2 * right.sum() / (answered.sum() + len(right))) if len(right) else 0.0
 
-    return {"F1": f1(np.ones_like(ambiguous)), "ambiguous F1": f1(ambiguous)}
+    data_sets = _data_sets(test)
+    names = list(dict.fromkeys(data_sets.tolist()))
+    by_data_set = {name: f1(data_sets == name) for name in names} if len(names) > 1 else {}
+    return {"F1": f1(np.ones_like(ambiguous)), "ambiguous F1": f1(ambiguous), **by_data_set}

@@ -72,10 +72,11 @@ class PublishedModel:
     @property
     def is_local(self) -> bool:
         """Whether its files are on this machine."""
-        return all(path.is_file() for path in self._paths)
+        return all(path.is_file() for path in self.paths)
 
     @property
-    def _paths(self) -> Files:
+    def paths(self) -> Files:
+        """Its files on this machine, or where they will be."""
         folder = (_PACKAGED if self.comes_with_package else home()) / self.name
         return Files(folder / OPTIONS_FILE, folder / WEIGHTS_FILE)
 
@@ -88,7 +89,7 @@ class PublishedModel:
         Raises:
             InputError: if a file cannot be fetched or written, is damaged, or differs from the table.
         """
-        paths = self._paths
+        paths = self.paths
         folder = paths.weights.parent
         if not self.is_local and not self.comes_with_package:
             self._fetch_missing(folder)

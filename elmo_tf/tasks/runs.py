@@ -17,6 +17,7 @@ import numpy as np
 from elmo_tf import config as config_lib
 from elmo_tf import sources
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
+from elmo_tf.display import with_count
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, lock, staging
 from elmo_tf.files.pipes import copied_if_pipe
@@ -41,7 +42,7 @@ def train(
     workdir: str | os.PathLike,
     test: str | os.PathLike | None = None,
     elmo: sources.Path | None = None,
-    glove: str | os.PathLike | None = None,
+    glove: str | os.PathLike | Sequence[str | os.PathLike] | None = None,
     fraction: float = 1.0,
     seeds: int = 1,
     assignments: Sequence[str] = (),
@@ -54,15 +55,16 @@ def train(
         train, dev, test: files in a format of the task. The best epoch has the highest score on `dev`.
         workdir: a folder for the trained system. Several seeds have folders `seed_N` in it.
         elmo: the biLM, as for `elmo_tf.ELMo`; None: a baseline without ELMo.
-        glove: a text file of word vectors; None: vectors are learned.
+        glove: a text file of word vectors, or several, whose vectors stand side by side; None: vectors are learned.
         fraction: the part of the training data to use, the same for every seed.
         seeds: number of runs, with the seeds `fit.seed`, `fit.seed` + 1, ...
         assignments: `key=value` for the recipe; `recipe=small` chooses the recipe for little data.
         reading: how files are read. Running text is split by the tokenizer of `elmo`, unless that is `whitespace`.
 
     Returns:
-        `task`, `metric`, `score` (on `test` if given, else on `dev`), `dev`, `test`, `train_examples`; for several
-        seeds the mean of the scores, and each of them in `scores`.
+        `task`, `metric`, `score` (on `test` if given, else on `dev`), `dev`, `test`, `train_examples`, and `glove`, of
+        each file of word vectors its name, its numbers and the words found in it; for several seeds the mean of the
+        scores, and each of them in `scores`.
 
     Raises:
         InputError: naming the file, the folder or the argument that cannot be used.
@@ -84,11 +86,13 @@ def train(
         name: list({id(tokens): tokens for example in examples for tokens in system.texts(example)}.values())
         for name, examples in data.items()
     }
-    table = word_table(recipe, texts["train_unfiltered"], texts["dev"] + texts["test"], glove, reading.strict)
+    gloves = [glove] if isinstance(glove, str | os.PathLike) else list(glove or ())
+    table = word_table(recipe, texts["train_unfiltered"], texts["dev"] + texts["test"], gloves, reading.strict)
+    for file in table.files:
+        _log.info("%s: vectors of %d numbers for %s", file["file"], file["dim"], with_count(file["words"], "word"))
     bilm = None if elmo is None else sources.network(elmo)
-    inputs = paths | {"glove": glove, "elmo": elmo}
-    data_paths = {name: None if path is None else str(path) for name, path in inputs.items()}
-    runs = _Runs(system, data, table, bilm, data_paths | {"fraction": fraction})
+    data_paths = {name: None if path is None else str(path) for name, path in (paths | {"elmo": elmo}).items()}
+    runs = _Runs(system, data, table, bilm, data_paths | {"glove": [*map(str, gloves)], "fraction": fraction})
     return runs.train(recipe, folder) if seeds == 1 else runs.train_several(recipe, folder, seeds)
 
 
@@ -163,7 +167,7 @@ class _Runs:
                 seeded = dataclasses.replace(recipe, fit=dataclasses.replace(recipe.fit, seed=seed))
                 results[f"seed_{seed}"] = last = self.train(seeded, folder / f"seed_{seed}")
             scores = {name: result["score"] for name, result in results.items()}
-            combined = {name: last[name] for name in ("task", "metric", "train_examples")} | {
+            combined = {name: last[name] for name in ("task", "metric", "train_examples", "glove") if name in last} | {
                 "score": round(statistics.mean(scores.values()), 4),
                 "deviation": round(statistics.stdev(scores.values()), 4),
                 "scores": scores,
@@ -195,6 +199,7 @@ class _Runs:
             "test": test,
             **system.notes(self._data["test"] or self._data["dev"]),
             "train_examples": len(self._data["train"]),
+            **({"glove": list(self._table.files)} if self._table.files else {}),
             "epochs": len(history),
             "best_epoch": best + 1,
             "seconds": round(sum(epoch["seconds"] for epoch in history)),

@@ -3,7 +3,7 @@
 import collections
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -87,19 +87,21 @@ class WordTable(NamedTuple):
     """The words with a vector; those whose vector is from a file come first."""
 
     words: list[str]
-    vectors: np.ndarray  # float32 (words of the file, dim)
+    vectors: np.ndarray  # float32 (words of the files, dim)
+    files: tuple[dict[str, Any], ...] = ()  # of each its name, and how many numbers and how many of the words it has
 
 
 def word_table(
     recipe: Recipe,
     train: Iterable[Tokens],
     others: Iterable[Tokens],
-    glove: str | os.PathLike | None = None,
+    glove: Sequence[str | os.PathLike] = (),
     strict: bool = False,
 ) -> WordTable:
-    """Returns the words with a vector: those of `train`, and those of `others` found in the file `glove`.
+    """Returns the words with a vector: those of `train`, and those of `others` found in the files `glove`.
 
-    An odd line of that file is skipped with a warning, or an error if `strict`.
+    The vectors of several files stand side by side; a file that lacks a word has zeros there. An odd line is skipped
+    with a warning, or an error if `strict`.
     """
 
     def words_of(sentences: Iterable[Tokens]) -> Iterator[str]:
@@ -109,14 +111,20 @@ def word_table(
 
     counts = collections.Counter(words_of(train))
     learned = [word for word, count in sorted(counts.items()) if count >= recipe.words.min_count]
-    if glove is None:
+    if not glove:
         return WordTable(learned, np.zeros((0, 0), np.float32))
-    words, vectors = read_word_vectors(glove, counts.keys() | words_of(others), strict)
-    if recipe.words.normalize:
-        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    wanted = counts.keys() | words_of(others)
+    found = [read_word_vectors(path, wanted, strict) for path in glove]
+    words = list(dict.fromkeys(word for of_file, _ in found for word in of_file))
+    rows, columns, files = {word: row for row, word in enumerate(words)}, [], []
+    for path, (of_file, vectors) in zip(glove, found, strict=True):
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True) if recipe.words.normalize else np.ones(1, np.float32)
+        columns.append(np.zeros((len(words), vectors.shape[1]), np.float32))
+        columns[-1][[rows[word] for word in of_file]] = vectors / np.maximum(norms, np.finfo(np.float32).tiny)
+        files.append({"file": str(path), "dim": vectors.shape[1], "words": len(of_file)})
     if recipe.words.trainable:
         words += sorted(set(learned) - set(words))
-    return WordTable(words, vectors)
+    return WordTable(words, np.concatenate(columns, 1), tuple(files))
 
 
 class BiLSTM:

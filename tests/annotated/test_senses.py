@@ -99,3 +99,25 @@ def test_a_file_without_its_keys_or_of_another_kind_is_refused(tmp_path):
             write(tmp_path, gold, "a.gold.key.txt")
         with pytest.raises(InputError, match=message):
             senses.read_senses(write(tmp_path, data, name))
+
+
+def test_data_sets_are_named_by_the_documents_of_all_or_by_their_files(tmp_path):
+    def named(*names: str) -> list[tuple[str, str]]:
+        return [(each.data_set, each.document) for each in senses.read_data_sets([tmp_path / name for name in names])]
+
+    joined = DATA.replace("d000", "senseval2.d000").replace("d001", "semeval2007.d001")
+    write(tmp_path, joined, "ALL.data.xml")
+    write(tmp_path, GOLD.replace("d000", "senseval2.d000").replace("d001", "semeval2007.d001"), "ALL.gold.key.txt")
+    assert named("ALL.data.xml") == [("senseval2", "senseval2.d000"), ("semeval2007", "semeval2007.d001")]
+    write(tmp_path, DATA, "senseval3.data.xml")
+    write(tmp_path, GOLD, "senseval3.gold.key.txt")
+    write(tmp_path, SEMCOR, "semcor.tsv")
+    assert named("senseval3.data.xml") == [("", "d000"), ("", "d001")]
+    both = [("senseval3", "d000"), ("senseval3", "d001"), ("semcor", "a/one"), ("semcor", "a/two")]
+    assert named("senseval3.data.xml", "semcor.tsv") == both
+    (tmp_path / "new").mkdir()
+    write(tmp_path, SEMCOR, "new/semcor.tsv")
+    assert {name for name, _ in named("semcor.tsv", "new/semcor.tsv")} == {
+        str(tmp_path / "semcor.tsv"),
+        str(tmp_path / "new" / "semcor.tsv"),
+    }

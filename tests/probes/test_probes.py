@@ -124,6 +124,26 @@ def test_each_of_several_senses_is_right_and_first_senses_are_a_baseline(savedmo
         assert (scores["most frequent sense"], scores["first sense"]) == pytest.approx((most, first))
 
 
+def test_each_data_set_has_its_f1_as_the_field_reports(savedmodel):
+    train = [senses(text) for text in TRAIN]
+    names = ["senseval2", "senseval2", "semeval2007", "a set with a long name"]
+    test = [senses(text)._replace(data_set=name) for text, name in zip(TEST, names, strict=True)]
+    results = wsd.probe(savedmodel.path, train, test)
+    # The most frequent sense: right and wrong, right, and no answer.
+    assert results.rows[0].scores == {
+        "F1": pytest.approx(4 / 7),
+        "ambiguous F1": pytest.approx(1 / 2),
+        "senseval2": pytest.approx(1 / 2),
+        "semeval2007": 1,
+        "a set with a long name": 0,
+    }
+    assert results.to_json()["data_sets"] == {"senseval2": 2, "semeval2007": 1, "a set with a long name": 1}
+    header, first, *_ = results.table().splitlines()
+    assert header.split() == ["WSD", "F1", "ambiguous", "F1", "senseval2", "semeval2007", *names[3].split()]
+    assert first.split()[3:] == ["57.1%", "50.0%", "50.0%", "100.0%", "0.0%"]
+    assert len(header) == len(first)
+
+
 def test_nearest_is_by_the_cosine_with_the_averages_of_the_lemmas_own_senses():
     train = np.array([[4, 0], [0, 2], [9, 9], [-1, 5]], np.float32)
     answers = np.array(["a%1:1", "a%1:2", "b%1:1", "a%1:2"])
@@ -170,7 +190,13 @@ def test_wsd_as_a_command(savedmodel, tmp_path, capsys):
     assert (results["train_uses"], results["test_uses"]) == (4, 2)
     # The dictionary has the sense of the lemma that is not in training, and changes no other answer.
     assert results["scores"]["most frequent sense"]["F1"] == 1
-    assert cli.main([*command, "--test", str(tmp_path / "semcor.tsv"), "--output", str(tmp_path / "same")]) == 0
+    (tmp_path / "copy.tsv").write_text("".join(rows))
+    tests = [str(tmp_path / name) for name in ("semcor.tsv", "copy.tsv")]
+    assert cli.main([*command, "--test", *tests, "--output", str(tmp_path / "two")]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert results["data_sets"] == {"semcor": 6, "copy": 6}
+    assert results["scores"]["layer 1"].keys() == {"F1", "ambiguous F1", "semcor", "copy"}
+    assert cli.main([*command, "--test", tests[0], "--output", str(tmp_path / "same")]) == 0
     results = json.loads(capsys.readouterr().out)
     assert (results["train_uses"], results["test_uses"]) == (6, 6)
     assert sorted(path.name for path in (tmp_path / "same").iterdir()) == ["wsd.json", "wsd.png", "wsd.txt"]

@@ -9,6 +9,7 @@ import zipfile
 
 import h5py
 import keras
+import numpy as np
 import pytest
 
 from elmo_tf import tasks
@@ -151,6 +152,29 @@ def test_a_part_of_the_data_and_word_vectors_of_a_file_are_used(data, tmp_path):
     embedding = tasks.load(tmp_path / "run").network.get_layer("words")
     assert embedding.words == ["fine", "poor"]
     assert embedding.vectors.numpy().tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+
+
+def test_vectors_of_several_files_stand_side_by_side_and_the_results_name_them(data, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "elmo_tf")
+    paths = [tmp_path / "glove.txt", tmp_path / "turian.txt"]
+    paths[0].write_text("poor 3 4\nother 0 1\n")
+    paths[1].write_text("fine 0 0 2\npoor 0 5 0\n")
+    assignments = ("fit.epochs=1", "words.trainable=false", "words.normalize=true")
+    results = train(data, tmp_path / "run", *assignments, glove=paths)
+    embedding = tasks.load(tmp_path / "run").network.get_layer("words")
+    assert embedding.words == ["poor", "fine"]
+    # Each file's vectors are scaled to length 1; a word that a file lacks has zeros there.
+    np.testing.assert_allclose(embedding.vectors.numpy(), [[0] * 5, [0.6, 0.8, 0, 1, 0], [0, 0, 0, 0, 1]], rtol=1e-6)
+    assert results["glove"] == [
+        {"file": str(paths[0]), "dim": 2, "words": 1},
+        {"file": str(paths[1]), "dim": 3, "words": 2},
+    ]
+    assert json.loads((tmp_path / "run" / trained.SCORES).read_bytes())["glove"] == results["glove"]
+    assert f"{paths[1]}: vectors of 3 numbers for 2 words" in caplog.messages
+    stored = json.loads((tmp_path / "run" / trained.CONFIG).read_bytes())
+    assert stored["data"]["glove"] == [*map(str, paths)]
+    with pytest.raises(InputError, match=r"^words: differs from what the run in "):
+        train(data, tmp_path / "run", *assignments, glove=paths[0])
 
 
 @pytest.mark.parametrize(

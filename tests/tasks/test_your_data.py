@@ -69,11 +69,13 @@ def test_the_lines_of_each_format_are_read_by_their_command(tmp_path, text, comm
 def test_the_other_formats_are_read(tmp_path):
     texts = {command.split(" --output")[0]: text for text, command in BLOCKS if command.startswith("probe")}
     (vectors,) = [text for text, command in BLOCKS if "--glove" in command]
-    pos, semcor, framework = texts.values()
-    for name, text in (("a.conllu", pos), ("semcor.tsv", semcor), ("a.data.xml", framework), ("vectors", vectors)):
+    pos, trees, semcor, framework = texts.values()
+    names = ("a.conllu", "a.mrg", "semcor.tsv", "a.data.xml", "vectors")
+    for name, text in zip(names, (pos, trees, semcor, framework, vectors), strict=True):
         (tmp_path / name).write_text(text)
     (tmp_path / "a.gold.key.txt").write_text("d0.s0.t0 art%1:09:00:: art%1:06:00::\n")
-    assert conllu.read_conllu(tmp_path / "a.conllu")[0].labels == ["PROPN", "VERB"]
+    assert conllu.read_parts_of_speech(tmp_path / "a.conllu")[0].labels == ["PROPN", "VERB"]
+    assert conllu.read_parts_of_speech(tmp_path / "a.mrg")[0].labels == ["NNP", "VBD"]
     assert [len(sentence.uses) for sentence in senses.read_senses(tmp_path / "semcor.tsv")] == [2]
     assert senses.read_senses(tmp_path / "a.data.xml")[0].tokens == ["The", "art"]
     assert read_word_vectors(tmp_path / "vectors", {"the", "cat"})[1].shape == (2, 3)
