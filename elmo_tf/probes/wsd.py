@@ -69,7 +69,7 @@ def probe(
     for name, mixed in (("average", averages), ("average minus mean", centered)):
         predictions[name] = "mix", _nearest(mixed, train_senses, lemmas, senses)
     rows = [Row(name, kind, _scores(test, np.array(chosen), ambiguous)) for name, (kind, chosen) in predictions.items()]
-    details = {
+    details: dict[str, Any] = {
         "train_uses": len(train_senses),
         "test_uses": len(lemmas),
         "unseen_rate": round(float(np.mean([lemma not in in_training for lemma in lemmas])), 4),
