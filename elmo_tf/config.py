@@ -283,6 +283,13 @@ def check_same_model(expected: Config, config: Config) -> None:
         raise InputError("config", f"the model has {stored}, which cannot be changed to {requested}")
 
 
+def hparams(config: Any) -> dict[str, bool | int | float | str]:
+    """Returns the settings by their dotted keys, as TensorBoard's HParams take them: without those that are None."""
+    values = {name: operator.attrgetter(name)(config) for name in keys(type(config))}
+    plain = {name: value if isinstance(value, bool | int | float) else str(value) for name, value in values.items()}
+    return {name: value for name, value in plain.items() if values[name] is not None}
+
+
 def to_dict(config: Any) -> dict:
     """Returns nested plain dictionaries, ready for JSON and `from_dict`."""
     return json.loads(json.dumps(dataclasses.asdict(config)))

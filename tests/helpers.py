@@ -13,6 +13,7 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorboard.plugins.hparams import metadata as hparams_metadata
 
 from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig
 from elmo_tf.records import record_folder, wire
@@ -161,6 +162,17 @@ def batch_char_ids(sentences: list[list[bytes]], max_length: int | None = None) 
     for row, sentence in zip(ids, sentences, strict=True):
         row[: len(sentence)] = char_ids.encode_tokens(sentence)
     return ids
+
+
+def hparams_of(run: pathlib.Path) -> dict[str, object]:
+    """Returns the hyperparameters in the event files of a run, as TensorBoard's HParams read them."""
+    for file in run.glob("events.*"):
+        for event in tf.compat.v1.train.summary_iterator(str(file)):
+            for value in event.summary.value:
+                if value.tag == hparams_metadata.SESSION_START_INFO_TAG:
+                    start = hparams_metadata.parse_session_start_info_plugin_data(value.metadata.plugin_data.content)
+                    return {name: getattr(kind, kind.WhichOneof("kind")) for name, kind in start.hparams.items()}
+    return {}
 
 
 def flip(path: pathlib.Path) -> None:

@@ -11,12 +11,15 @@ import math
 import os
 import pathlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
+from tensorboard.plugins.hparams import api as hparams_api
 
+from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, damage_reported
 from elmo_tf.files import intact, json_file, stores
 from elmo_tf.files.progress import ProgressLine
@@ -39,12 +42,18 @@ History = list[dict[str, Any]]
 
 
 def fit(
-    system: System, network: keras.Model, train: Sequence[Example], dev: Sequence[Example], folder: str | os.PathLike
+    system: System,
+    network: keras.Model,
+    train: Sequence[Example],
+    dev: Sequence[Example],
+    folder: str | os.PathLike,
+    about: Mapping[str, Any] | None = None,
 ) -> History:
     """Trains a network on `train` and sets it to the weights of the epoch with the highest score on `dev`.
 
-    Writes to `folder` the state after each epoch, from which a killed run resumes, and logs for TensorBoard. Raises
-    `InputError` if the loss is not finite, or no epoch has a score above 0.
+    Writes to `folder` the state after each epoch, from which a killed run resumes, and logs for TensorBoard, with the
+    recipe and what else is known `about` the run as hyperparameters. Raises `InputError` if the loss is not finite, or
+    no epoch has a score above 0.
     """
     folder, recipe = pathlib.Path(folder), system.recipe.fit
     training = _Training(system, network)
@@ -55,6 +64,11 @@ def fit(
     epochs = _Epochs(Predictor(system, network), dev, state, history)
     if not epochs.at_end():
         board = keras.callbacks.TensorBoard(str(folder / "logs"), write_graph=False)
+        with tf.summary.create_file_writer(str(folder / "logs" / "train")).as_default():  # beside Keras's curves
+            about = {name: value for name, value in (about or {}).items() if value is not None}
+            hparams_api.hparams(
+                config_lib.hparams(system.recipe) | {"task": system.name, **about}, str(folder.absolute())
+            )
         data, count = batching.training_data(system, train, len(history))
         options = {"epochs": recipe.epochs, "initial_epoch": len(history), "callbacks": [epochs, board]}
         # Without the number of steps, Keras starts one extra step, which fails but still increments
@@ -212,6 +226,7 @@ class _Epochs(keras.callbacks.Callback):
         if (epoch + 1) % self._recipe.judge_every == 0 or epoch + 1 == self._recipe.epochs:
             scores = self._score()
             logs |= {f"dev_{name}": score for name, score in scores.items()}
+            logs[f"best_dev_{self._metric}"] = best_score(self._history, self._metric)  # for TensorBoard's HParams
             best = best_epoch(self._history, self._metric)
             text += f", dev {self._metric} {scores[self._metric]:.2f}"
             text += f", best {self._history[best]['dev'][self._metric]:.2f} of epoch {best + 1}"

@@ -151,7 +151,8 @@ class _Runs:
             else:
                 keras.utils.set_random_seed(recipe.fit.seed)
                 network = self._network(system, folder)
-                history = fitting.fit(system, network, self._data["train"], self._data["dev"], folder)
+                about = {name: self._data_paths[name] for name in ("elmo", "fraction")}
+                history = fitting.fit(system, network, self._data["train"], self._data["dev"], folder, about)
                 trained.save_network(network, folder)
                 results = self._results(system, network, history)
                 trained.write_json(folder / trained.SCORES, results)

@@ -13,7 +13,7 @@ from elmo_tf.training.evaluation import Evaluation
 from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import StepResult
 from elmo_tf.training.tensorboard import Before, Board, Diagnostics
-from elmo_tf.workdir.metrics_file import HeldoutLine, MetricsFile
+from elmo_tf.workdir.metrics_file import HeldoutLine, MetricsFile, comparable
 
 if TYPE_CHECKING:
     from elmo_tf.records.windows import Window
@@ -108,11 +108,12 @@ class Monitor:
         metrics, board, _ = self._reports
         names = ("perplexity", "forward_perplexity", "backward_perplexity")
         values = {name: getattr(evaluation, name) for name in names}
-        if not whole:
-            board.scalars("heldout", values, self._step)
-            board.flush()
         line = {"step": self._step, "heldout": heldout_id} | values | {"tokens": evaluation.tokens}
         metrics.add(line | {"whole": True} if whole else line)
+        if not whole:
+            lowest = min(line.rank for line in comparable(metrics.evaluations))
+            board.scalars("heldout", values | {"best_perplexity": lowest}, self._step)
+            board.flush()
         metrics.flush(sync=True)
         self._line.leave(f"step {self._step:,}: {evaluation.summary()}{note}")
 

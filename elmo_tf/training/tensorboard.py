@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from tensorboard.plugins.hparams import api as hparams_api
 
 from elmo_tf import config as config_lib
 from elmo_tf.files import stores
@@ -49,6 +50,7 @@ _DESCRIPTIONS = {
     "optimizer/gradient_norm_after_clip": "The same, but at most train.clip_norm.",
     "optimizer/learning_rate": "The learning rate of the step.",
     "heldout/perplexity": "Held-out perplexity with the full softmax: exp of the mean of both directions' losses.",
+    "heldout/best_perplexity": "The lowest held-out perplexity so far, for the tab HParams.",
     "heldout/forward_perplexity": "Held-out perplexity of the forward direction, with the full softmax.",
     "heldout/backward_perplexity": "Held-out perplexity of the backward direction, with the full softmax.",
     "sampled_against_full_softmax": "Loss of one training window, without dropout, with the sampled or the full "
@@ -74,11 +76,13 @@ class Board:
             self._writer = tf.summary.create_file_writer(str(self._run))
 
     def configuration(self, config: config_lib.Config, step: int) -> None:
-        """Shows the configuration as a table of keys and values."""
+        """Shows the configuration as a table of keys and values, and among those of other runs in the tab HParams."""
         values = {name: operator.attrgetter(name)(config) for name in sorted(config_lib.keys())}
         lines = ["| key | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in values.items())]
         with self._writing():
             tf.summary.text("configuration", "\n".join(lines), step, _description("configuration"))
+            # Named, because runs without a name and with equal settings would be one row.
+            hparams_api.hparams(config_lib.hparams(config), str(self._run.absolute().parent))
 
     def scalars(self, group: str, values: dict[str, float], step: int) -> None:
         """Adds a point to the curve of each value."""

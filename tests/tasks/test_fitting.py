@@ -12,6 +12,7 @@ from elmo_tf.tasks import fitting
 from elmo_tf.tasks.recipe import Fit
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
 from tests import checks
+from tests.helpers import hparams_of
 from tests.tasks import toy
 
 WORDS = {"good": ["fine", "great", "warm"], "bad": ["poor", "dull", "cold"]}
@@ -150,3 +151,18 @@ def test_the_loss_of_an_epoch_is_the_mean_over_examples_also_if_that_of_a_batch_
     scripted(monkeypatch, 50.0)
     ((epoch,), _) = fitted(tmp_path, "fit.epochs=1")
     assert epoch["loss"] == pytest.approx(1.5, rel=checks.FEW["rtol"])
+
+
+def test_tensorboard_has_the_recipe_and_the_best_score_for_its_comparison_of_runs(tmp_path, monkeypatch):
+    scripted(monkeypatch, 10, 30, 20)
+    fitted(tmp_path, "fit.epochs=3", "fit.learning_rate=0.25")
+    found = hparams_of(tmp_path / "logs" / "train")
+    assert (found["task"], found["fit.learning_rate"], found["words.lower"]) == ("toy", 0.25, True)
+    assert "elmo.gamma" not in found  # null
+    best = {}
+    for file in (tmp_path / "logs" / "train").glob("events.*"):
+        for event in tf.compat.v1.train.summary_iterator(str(file)):
+            for value in event.summary.value:
+                if value.tag == "epoch_best_dev_accuracy":
+                    best[event.step] = tf.make_ndarray(value.tensor)
+    assert best == {0: 10, 1: 30, 2: 30}

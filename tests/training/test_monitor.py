@@ -50,6 +50,8 @@ def watched(records, tmp_path_factory):
     for file in (path / "logs").glob("events.*"):  # TensorBoard calls the run `w/logs`
         for event in tf.compat.v1.train.summary_iterator(str(file)):
             for value in event.summary.value:
+                if value.tag.startswith("_hparams_/"):
+                    continue
                 curves.setdefault(value.tag, {})[event.step] = tf.make_ndarray(value.tensor)
                 descriptions.setdefault(value.tag, value.metadata.summary_description)
     return workdir, curves, descriptions, got, log
@@ -70,7 +72,7 @@ def test_curves_are_in_a_few_groups_under_names_that_say_what_they_are(watched):
             *("epoch", "tokens_per_second"),
         },
         "optimizer": {"gradient_norm_before_clip", "gradient_norm_after_clip", "learning_rate"},
-        "heldout": {"perplexity", "forward_perplexity", "backward_perplexity"},
+        "heldout": {"perplexity", "best_perplexity", "forward_perplexity", "backward_perplexity"},
         "sampled_against_full_softmax": {"forward_sampled", "forward_full", "backward_sampled", "backward_full"},
         "update_to_weight": LAYERS,
         "weight_histograms": LAYERS,
@@ -94,6 +96,8 @@ def test_a_run_evaluates_a_part_on_its_way_and_all_at_its_end_and_the_curve_is_o
     expected = {evaluation.step: evaluation.perplexity for evaluation in lines if not evaluation.whole}
     assert curves["heldout/perplexity"] == pytest.approx(expected)
     assert not any(tag.startswith("heldout_") for tag in curves)
+    lowest = {step: min(value for at, value in expected.items() if at <= step) for step in expected}
+    assert curves["heldout/best_perplexity"] == pytest.approx(lowest)
 
 
 def test_the_hook_gets_every_line_and_training_goes_on_when_it_raises(watched):
