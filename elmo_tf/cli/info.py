@@ -28,14 +28,14 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _info(arguments: argparse.Namespace) -> None:
-    found = _found(arguments.devices)
+    described = _described(arguments.devices)
     if arguments.json:
-        print(json_file.dumps(found, ensure_ascii=False))
+        print(json_file.dumps(described, ensure_ascii=False))
     else:
-        print(*map(printable, table(_rows(found))), sep="\n")
+        print(*map(printable, table(_rows(described))), sep="\n")
 
 
-def _found(devices: bool) -> dict[str, Any]:
+def _described(devices: bool) -> dict[str, Any]:
     gpus = _gpus() if devices else None
     train_precision, reason = precision.automatic(on_gpus=devices)
     cpu = {"name": precision.cpu_name(), "cores": len(os.sched_getaffinity(0)), "products": precision.cpu_products()}
@@ -96,26 +96,24 @@ def _or_problem(find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return {"problem": str(error)}
 
 
-def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(described: dict[str, Any]) -> list[tuple[str, str]]:
     """Returns the same as rows of a table."""
-    cpu, english, training, models = (found[key] for key in ("cpu", "english", "training", "models"))
-    missing = [name for name, is_there in found["extras"].items() if not is_there]
-    gpus = "not looked for; use --devices" if found["gpus"] is None else ", ".join(found["gpus"]) or "none"
+    cpu, english, training, models = (described[key] for key in ("cpu", "english", "training", "models"))
+    missing = [name for name, is_there in described["extras"].items() if not is_there]
+    gpus = "not looked for; use --devices" if described["gpus"] is None else ", ".join(described["gpus"]) or "none"
     sizes = [f"{name} {size / 1e6:.1f} MB" for name, size in models.items() if name != "problem"]
-    blas = [
-        f"{one['name']} {one['version']}, {one['architecture']}, threads: {one['threads']}" for one in found["blas"]
-    ]
+    blas = ["{name} {version}, {architecture}, threads: {threads}".format(**library) for library in described["blas"]]
     return [
-        ("elmo_tf", found["elmo_tf"]),
-        ("Python", found["python"]),
-        ("system", found["system"]),
-        *((package, version or "not installed") for package, version in found["packages"].items()),
+        ("elmo_tf", described["elmo_tf"]),
+        ("Python", described["python"]),
+        ("system", described["system"]),
+        *((package, version or "not installed") for package, version in described["packages"].items()),
         ("NumPy's BLAS", "; ".join(blas) or "unknown"),
         ("CPU", f"{cpu['name']}; {with_count(cpu['cores'], 'core')}; {', '.join(cpu['products']) or 'plain'}"),
         ("GPUs", gpus),
         ("english", english.get("problem") or f"engine {english['engine']}, {english['precision']}"),
         ("training", f"{training['precision']} if train.precision is auto: {training['reason']}"),
-        ("extras", ", ".join(name for name in found["extras"] if name not in missing) or "none"),
+        ("extras", ", ".join(name for name in described["extras"] if name not in missing) or "none"),
         ("not installed", ", ".join(missing) or "none"),
         ("models", models.get("problem") or ", ".join(sizes)),
     ]
