@@ -1,5 +1,8 @@
 """Splitting and character ids as TensorFlow operations, for the graph of an exported model."""
 
+import functools
+from collections.abc import Callable
+
 import tensorflow as tf
 
 from elmo_tf.text import char_ids as char_ids_lib
@@ -10,7 +13,15 @@ _BYTE_ORDER_MARK = "\\A\ufeff"  # some editors write it at the beginning of a te
 
 def split(sentences: tf.Tensor, tokenizer: str = "whitespace") -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the tokens and lengths of `split_with_offsets`."""
+    if tf.executing_eagerly():  # one by one, the many operations of a tokenizer take twice as long as the network
+        return _split_graph(tokenizer)(sentences)
     return split_with_offsets(sentences, tokenizer)[:2]
+
+
+@functools.cache
+def _split_graph(tokenizer: str) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
+    signature = [tf.TensorSpec((None,), tf.string)]
+    return tf.function(lambda sentences: split_with_offsets(sentences, tokenizer)[:2], signature, autograph=False)
 
 
 def split_with_offsets(
