@@ -142,7 +142,7 @@ def test_the_unicode_tokenizer_in_a_graph_names_its_extra(monkeypatch):
     monkeypatch.delitem(sys.modules, "elmo_tf.text.raw_text", raising=False)
     monkeypatch.delattr(elmo_tf.text, "raw_text", raising=False)
     with pytest.raises(ModuleNotFoundError, match=r"needs tensorflow-text: install elmo-tf with the extra \[text\]"):
-        in_graph.split(tf.constant(["a dog"]), "unicode")
+        in_graph.split_with_offsets(tf.constant(["a dog"]), "unicode")
 
 
 LOAD = """
