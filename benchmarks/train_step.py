@@ -35,6 +35,7 @@ import elmo_tf
 from benchmarks import arithmetic, zipf_text
 from benchmarks.measuring import report
 from elmo_tf import config as config_lib
+from elmo_tf.cli import quiet
 from elmo_tf.errors import InputError
 from elmo_tf.model.fast import BiLM
 from elmo_tf.records import record_folder
@@ -236,6 +237,7 @@ def main(argv: list[str] | None = None) -> None:
     arguments = parser.parse_args(argv)
     if arguments.data is None and arguments.vocab_size is None:
         arguments.vocab_size = 16_306
+    quiet.keep_freed_memory()  # as `elmo-tf train` does
     with tempfile.TemporaryDirectory() as folder:
         figures = run(arguments, pathlib.Path(folder))
     figures["peak_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

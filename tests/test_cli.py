@@ -3,6 +3,7 @@
 import errno
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -259,6 +260,36 @@ def test_a_command_with_closed_streams_does_its_work(project, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     assert subprocess.run(["sh", "-c", command], cwd=project, env=environment, check=False).returncode == 0
     assert len((tmp_path / "new").read_text().splitlines()) == 1 + 5
+
+
+REPEATED_ARRAYS = """
+import resource
+import threading
+import numpy as np
+from elmo_tf.cli import quiet
+if sys.argv[1] == "kept":
+    quiet.keep_freed_memory()
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for size in (2**25, 2**26, 2**27):  # bytes; written, so that every page is needed
+        np.full(size, 1, np.uint8)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+counts = []
+def count():
+    counts.extend([faults(), faults()])
+thread = threading.Thread(target=count)
+thread.start()
+thread.join()
+print(counts[1])
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the setting is of glibc's allocator")
+def test_the_memory_of_an_array_is_kept_for_the_next():
+    kept, returned = (int(run_python("-c", "import sys" + REPEATED_ARRAYS, how).stdout) for how in ("kept", ""))
+    # Without, each of the largest array's pages, of 4 kB or, where the system joins them, of 2 MB, is faulted in again.
+    assert returned >= 64
+    assert kept < returned / 4
 
 
 def test_results_are_utf_8_whatever_the_locale_is():

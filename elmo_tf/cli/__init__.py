@@ -42,6 +42,7 @@ def main(argv: list[str] | None = None) -> int:
                 flags = functools.partial(flags_of, arguments.parser)
                 if arguments.needs_tensorflow:
                     check_keras_backend()
+                    quiet.keep_freed_memory()
                     quiet.load_tensorflow(arguments.on_gpu, arguments.gpus)
                 arguments.run(arguments)
         sys.stdout.flush()

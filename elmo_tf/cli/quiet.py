@@ -1,9 +1,10 @@
-"""How the command line loads TensorFlow and Beam: without start-up notes, and without Keras's optional imports.
+"""How the command line prepares its process: memory, streams, TensorFlow without start-up notes and optional imports.
 
 It changes the whole process while it runs, so only a command may use it, before it starts threads.
 """
 
 import contextlib
+import ctypes
 import io
 import os
 import sys
@@ -13,6 +14,23 @@ from elmo_tf.errors import InputError
 
 # Keras imports these for wrappers and plots that no command uses: a third of a command's start-up time.
 _HIDDEN_MODULES = ("matplotlib", "sklearn")
+
+
+# Of glibc's malloc.h: the free memory that a process keeps, the size from which an array is mapped alone, arenas.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+
+
+def keep_freed_memory() -> None:
+    """Makes the allocator keep what is freed for the next arrays, before threads are started; nothing without glibc.
+
+    A training step frees and allocates the same large arrays as the step before. By default the system takes each of
+    them back and clears it again, page by page: a seventh of a step's CPU time (benchmarks/tried.md).
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        # One arena for all threads, because others cannot hold an array of more than 64 MB.
+        for parameter, value in ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, 2**30), (_TRIM_THRESHOLD, 2**31 - 1)):
+            mallopt(parameter, value)
 
 
 def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:

@@ -61,8 +61,8 @@ def _forward(clips, dtype, inputs, first_cell, first_recurrent, kernel, bias, pr
         input_dim = inputs.shape[1]
         gate_inputs = tf.concat([inputs, tf.concat([first_recurrent[None], outputs[:-1]], 0)], 1)
         d_gates = _features_first(d_gates)
-        # Sums over time and batch of outer products.
-        d_kernels = [matmul(_features_first(gate_inputs), d_gates, dtype, transpose_b=True)]
+        # Sums over time and batch of outer products. With the gates, which are more, on the left: half the time.
+        d_kernels = [tf.transpose(matmul(d_gates, _features_first(gate_inputs), dtype, transpose_b=True))]
         d_kernels.append(tf.reduce_sum(tf.cast(d_gates, tf.float32), 1))
         if projection_kernel is not None:
             d_products = _features_first(d_products)
