@@ -16,21 +16,19 @@ from elmo_tf.errors import InputError
 _HIDDEN_MODULES = ("matplotlib", "sklearn")
 
 
-# Of glibc's malloc.h: the free memory that a process keeps, the size from which an array is mapped alone, arenas.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # glibc's malloc.h
 
 
 def keep_freed_memory() -> None:
-    """Makes the allocator keep what is freed for the next arrays, before threads are started; nothing without glibc.
+    """Makes the allocator keep what is freed for the next arrays, up to 2 GB; does nothing without glibc.
 
     A training step frees and allocates the same large arrays as the step before. By default the system takes each of
-    them back and clears it again, page by page: a seventh of a step's CPU time (benchmarks/tried.md).
+    them back and clears its pages when it gives them out again: a seventh of a step's CPU time (benchmarks/tried.md).
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        # One arena for all threads, because others cannot hold an array of more than 64 MB.
-        for parameter, value in ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, 2**30), (_TRIM_THRESHOLD, 2**31 - 1)):
-            mallopt(parameter, value)
+        mallopt(_MMAP_MAX, 0)  # no array gets a mapping of its own, which would end with it
+        mallopt(_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
