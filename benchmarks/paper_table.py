@@ -2,11 +2,11 @@
 
     python benchmarks/paper_table.py --model MODEL --data DIR --output DIR [--only ROW ...]
 
---data is a folder with uner_ewt, sst5, snli, propbank_ewt, squad, ontogum, wikigold, wnut17 and sentence_polarity; for
-the names of their files, see the code. Runs `elmo-tf task NAME train` as a user would, and prints each
-command, a table and a line of JSON. Every result is kept in --output; an interrupted run resumes. --fractions makes a
-learning curve (the paper's figure 1; --figure draws it above the epochs until the best score), --mixes the variants of
-Table 2 and supplement A.2, --places those of Table 3.
+--data is a folder with uner_ewt, sst5, snli, propbank_ewt, squad, ontogum, wikigold, wnut17 and sentence_polarity, see
+DATA.md. Runs `elmo-tf task NAME train` as a user would, and prints each command, a table and a line of JSON. Every
+result is kept in --output; an interrupted run resumes. --fractions makes a learning curve (the paper's figure 1;
+--figure draws it above the epochs until the best score), --mixes the variants of Table 2 and supplement A.2, --places
+those of Table 3.
 """
 
 import argparse

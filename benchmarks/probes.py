@@ -2,9 +2,9 @@
 
     python benchmarks/probes.py --model DIR --data DIR --output DIR
 
---data is a folder with ud_ewt and semcor30; for the names of their files, see the code. Runs `elmo-tf probe` as a user
-would, and prints each command, a table and a line of JSON. Every result is kept in --output; an interrupted run
-resumes. For gains in tasks, see `paper_table.py`.
+--data is a folder with ud_ewt and semcor30, see DATA.md. Runs `elmo-tf probe` as a user would, and prints
+each command, a table and a line of JSON. Every result is kept in --output; an interrupted run resumes. For gains in
+tasks, see `paper_table.py`.
 """
 
 import argparse
