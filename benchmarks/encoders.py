@@ -4,7 +4,7 @@
     build/encoders/bin/pip install -e '.[tasks]' -r benchmarks/encoders-requirements.txt
     build/encoders/bin/python benchmarks/encoders.py --data DIR --output DIR
 
---data is a folder with ud_ewt, uner_ewt, semcor30 and glove_small; the code has the names of their files. Each encoder
+--data is a folder with ud_ewt, uner_ewt, semcor30 and glove_small; DATA.md has the names of their files. Each encoder
 gets the same tokens and the same two CPU cores, in a process of its own:
 
 - part of speech: accuracy of a logistic regression on UD English EWT's test set, as `elmo-tf probe pos`;

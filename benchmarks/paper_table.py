@@ -2,18 +2,20 @@
 
     python benchmarks/paper_table.py --model MODEL --data DIR --output DIR [--only ROW ...]
 
---data is a folder with uner_ewt, sst5, snli, propbank_ewt, squad, ontogum, wikigold, wnut17, sentence_polarity and
-glove_small; for the names of their files, see the code. Runs `elmo-tf task NAME train` as a user would, and prints each
-command, a table and a line of JSON. Every result is kept in --output; an interrupted run resumes. --fractions makes a
-learning curve (the paper's figure 1; --figure draws it above the epochs until the best score), --mixes the variants of
-Table 2 and supplement A.2, --places those of Table 3.
+--data is a folder with uner_ewt, sst5, snli, propbank_ewt, squad, ontogum, wikigold, wnut17 and sentence_polarity, see
+DATA.md. Runs `elmo-tf task NAME train` as a user would, and prints each command, a table and a line of JSON. Every
+result is kept in --output; an interrupted run resumes. --fractions makes a learning curve (the paper's figure 1;
+--figure draws it above the epochs until the best score), --mixes the variants of Table 2 and supplement A.2, --places
+those of Table 3.
 """
 
 import argparse
+import itertools
 import json
 import lzma
 import math
 import pathlib
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 
@@ -22,11 +24,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from benchmarks import probes
 from benchmarks.histories import first_better
 from benchmarks.measuring import aligned
+from elmo_tf import config
 from elmo_tf.files import stores
-from elmo_tf.tasks import systems
+from elmo_tf.tasks import recipe, systems
 
 # Settings of the ways to use ELMo; the recipe's own is "elmo".
 MIXES = {
+    "average": ["elmo.mix=average"],
     "last layer only": ["elmo.mix=top"],
     "lambda 1": ["elmo.penalty=1.0"],
     "lambda 0.001": ["elmo.penalty=0.001"],
@@ -68,7 +72,8 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     more += "and as many dev scores"
     parser.add_argument("--more-epochs", action="store_true", help=more)
     parser.add_argument("--recipe", default="small", help="paper or small (small)")
-    parser.add_argument("--glove", action="store_true", help="start from the word vectors of glove_small")
+    help_text = "start from the word vectors of a file, or of several side by side"
+    parser.add_argument("--glove", nargs="+", default=[], metavar="FILE", help=help_text)
     parser.add_argument("--mixes", action="store_true", help="other mixes of the layers as well (Table 2, A.2)")
     parser.add_argument("--places", action="store_true", help="other places of ELMo as well (Table 3)")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="settings of all runs")
@@ -93,7 +98,7 @@ def commands(arguments: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
                 if settings is not None:
                     command += ["--model", str(arguments.model)]
                 if arguments.glove:
-                    command += ["--glove", str(arguments.data / "glove_small/glove.twitter.27B.25d.12k.txt")]
+                    command += ["--glove", *arguments.glove]
                 command += ["--fraction", str(fraction), "--seeds", str(arguments.seeds)]
                 command += ["--workdir", str(arguments.output / name)]
                 for setting in [f"recipe={arguments.recipe}", *longer, *(settings or []), *arguments.set]:
@@ -112,11 +117,12 @@ def _longer(task: str, recipe: str, fraction: float) -> list[str]:
 def table(found: dict[str, dict], output: pathlib.Path) -> str:
     """Returns a line for each row, fraction and way with ELMo, beside the baseline of the same row and fraction.
 
-    Minutes are those of the commands, epochs those until the best dev score (of several seeds their mean). The last
-    column comes from the workdirs in `output`.
+    Epochs are those until the best dev score (of several seeds their mean) and, of one seed, all that were trained; the
+    cap is the most that the settings allow. Hours are those of training. The last column comes from the workdirs in
+    `output`.
     """
-    titles = ("data, percent, way", "metric", "examples", "baseline", "with ELMo")
-    lines = [(*titles, "difference", "relative", "minutes", "epochs", "passes the baseline")]
+    titles = ("data, percent, way", "metric", "examples", "baseline", "with ELMo", "difference", "relative")
+    lines = [(*titles, "recipe", "sizes", "epochs", "cap", "hours", "passes the baseline")]
     for name, values in found.items():
         row, percent, way = name.split("_")
         base = found[f"{row}_{percent}_baseline"]
@@ -124,14 +130,48 @@ def table(found: dict[str, dict], output: pathlib.Path) -> str:
             continue
         gain = values["score"] - base["score"]
         relative = 100 * gain / (100 - base["score"]) if base["score"] < 100 else 0.0
-        epochs = " / ".join(str(one.get("best_epoch", "-")) for one in (base, values))
-        minutes = f"{base['seconds'] / 60:.0f} / {values['seconds'] / 60:.0f}"
         scores = [_with_deviation(one) for one in (base, values)]
         size = f"{values['train_examples']:,}"
         gains = (f"{gain:+.1f}", f"{relative:.1f} %")
+        epochs = " / ".join(map(_epochs, (base, values)))
+        hours = " / ".join(f"{one['seconds'] / 3600:.2f}" for one in (base, values))
         passes = first_better(output / f"{row}_{percent}_baseline", output / name)
-        lines.append((f"{row} {percent} {way}", values["metric"], size, *scores, *gains, minutes, epochs, passes))
+        training = (*recipe_and_sizes(values), epochs, str(_settings(values)[1].fit.epochs), hours)
+        lines.append((f"{row} {percent} {way}", values["metric"], size, *scores, *gains, *training, passes))
     return aligned(lines)
+
+
+# Settings that a row does not show, or shows in a column of their own.
+_UNNAMED = ("fit.epochs", "fit.patience", "fit.judge_every", "fit.seed")
+
+
+def recipe_and_sizes(values: dict) -> tuple[str, str]:
+    """Returns the name of a result's recipe, or "own" with the settings that differ from it; and the sizes."""
+    name, chosen = _settings(values)
+    named = config.to_dict(systems.system_class(values["task"]).recipes[name])
+    changed = [
+        f"{group}.{key}={json.dumps(value)}"
+        for group, settings in config.to_dict(chosen).items()
+        for key, value in settings.items()
+        if value != named[group][key] and f"{group}.{key}" not in _UNNAMED
+    ]
+    sizes = {"words.dim": sum(file["dim"] for file in values.get("glove", [])) or chosen.words.dim}
+    network = config.to_dict(chosen)["network"]
+    sizes |= {key: size for key, size in network.items() if type(size) in (int, list) and "rate" not in key}
+    sizes_text = " ".join(f"{key}={json.dumps(size, separators=(',', ':'))}" for key, size in sizes.items())
+    return f"own: {name}, {', '.join(changed)}" if changed else name, sizes_text
+
+
+def _settings(values: dict) -> tuple[str, recipe.Recipe]:
+    """Returns the name of the recipe of a result's command, and the recipe with the command's other settings."""
+    words = shlex.split(values["command"])
+    assignments = [value for option, value in itertools.pairwise(words) if option == "--set"]
+    name = [one.partition("=")[2] for one in assignments if one.startswith("recipe=")][-1]
+    return name, recipe.chosen(systems.system_class(values["task"]).recipes, assignments)
+
+
+def _epochs(values: dict) -> str:
+    return str(values.get("best_epoch", "-")) + (f" of {values['epochs']}" if "epochs" in values else "")
 
 
 # What the pictures call the rows and the ways; others keep their names.

@@ -2,9 +2,9 @@
 
     python benchmarks/probes.py --model DIR --data DIR --output DIR
 
---data is a folder with ud_ewt and semcor30; for the names of their files, see the code. Runs `elmo-tf probe` as a user
-would, and prints each command, a table and a line of JSON. Every result is kept in --output; an interrupted run
-resumes. For gains in tasks, see `paper_table.py`.
+--data is a folder with ud_ewt and semcor30, see DATA.md. Runs `elmo-tf probe` as a user would, and prints
+each command, a table and a line of JSON. Every result is kept in --output; an interrupted run resumes. For gains in
+tasks, see `paper_table.py`.
 """
 
 import argparse
@@ -66,7 +66,9 @@ def tenths(articles: list[str]) -> dict[str, list[str]]:
 
 
 def result(name: str, command: list[str], output: pathlib.Path, resumes: bool = False) -> dict:
-    """Returns the JSON in a command's last line, its seconds and CPU seconds: from its file, or by running the command.
+    """Returns the JSON in a command's last line and its times: from its file, or by running the command.
+
+    `seconds` are the command's own if the JSON has them, else those of the process; `cpu_seconds` are the process's.
 
     Args:
         name: of the result.
@@ -89,8 +91,9 @@ def result(name: str, command: list[str], output: pathlib.Path, resumes: bool = 
         if process.returncode:
             sys.exit(process.returncode)
         values = json.loads(lines[-1])
-        values |= {"seconds": round(time.monotonic() - started), "cpu_seconds": round(_child_seconds() - used)}
-        values |= {"command": shlex.join(command)}
+        times = {"seconds": round(time.monotonic() - started), "cpu_seconds": round(_child_seconds() - used)}
+        # A command that resumes knows the seconds of its earlier runs.
+        values = times | values | {"command": shlex.join(command)}
         stores.write(path, json.dumps(values).encode() + b"\n")
     values = json.loads(path.read_bytes())
     if values["command"] != shlex.join(command):

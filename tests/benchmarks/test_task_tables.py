@@ -50,20 +50,32 @@ def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
     options = f"--model model --data data --output {tmp_path} --only uner --mixes --seeds 2".split()
     arguments = paper_table.parse_arguments([*options, "--fractions", "0.1", "1"])
     commands = dict(paper_table.commands(arguments))
-    assert list(commands)[:3] == ["uner_10_baseline", "uner_10_elmo", "uner_10_last-layer-only"]
-    assert len(commands) == 2 * 7
+    assert list(commands)[:3] == ["uner_10_baseline", "uner_10_elmo", "uner_10_average"]
+    assert len(commands) == 2 * 8
     assert "--model" not in commands["uner_100_baseline"]
     assert commands["uner_100_lambda-1"][-4:] == ["--set", "recipe=small", "--set", "elmo.penalty=1.0"]
 
     assert commands["uner_100_last-layer-only-gamma-1"][-4:] == ["--set", "elmo.mix=top", "--set", "elmo.gamma=1"]
+    assert commands["uner_100_average"][-1] == "elmo.mix=average"
+
+    with_words = paper_table.parse_arguments([*options, "--glove", "a.txt", "b.txt", "--set", "fit.epochs=3"])
+    command = dict(paper_table.commands(with_words))["uner_100_baseline"]
+    assert command[command.index("--glove") :][:4] == ["--glove", "a.txt", "b.txt", "--fraction"]
+    assert command[-1] == "fit.epochs=3"
 
     more = paper_table.parse_arguments([*options, "--fractions", "0.01", "1", "--more-epochs"])
     commands = dict(paper_table.commands(more))
     assert commands["uner_1_elmo"][-7::2] == ["recipe=small", "fit.epochs=320", "fit.patience=80", "fit.judge_every=16"]
     assert commands["uner_100_elmo"][-2:] == ["--set", "recipe=small"]
 
-    values = {"metric": "f1", "train_examples": 1000, "seconds": 120, "deviation": 0.5, "best_epoch": 7}
-    results = {"uner_100_baseline": values | {"score": 60.0}, "uner_100_elmo": values | {"score": 70.0}}
+
+def test_a_row_has_scores_recipe_sizes_epochs_cap_and_hours(tmp_path):
+    command = "python -m elmo_tf.cli task ner train --set recipe=paper --set fit.epochs=30 --set fit.patience=5"
+    values = {"task": "ner", "metric": "f1", "train_examples": 1000, "seconds": 5400, "deviation": 0.5, "best_epoch": 7}
+    results = {
+        "uner_100_baseline": values | {"score": 60.0, "command": command},
+        "uner_100_elmo": values | {"score": 70.0, "command": command, "epochs": 12},
+    }
     row = paper_table.table(results, tmp_path).splitlines()[1].split("  ")
     cells = [cell.strip() for cell in row if cell]
     assert cells == [
@@ -74,12 +86,27 @@ def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
         "70.0 +- 0.5",
         "+10.0",
         "25.0 %",
-        "2 / 2",
-        "7 / 7",
+        "paper",
+        "words.dim=50 units=200 upper_units=100",
+        "7 / 7 of 12",
+        "30",
+        "1.50 / 1.50",
         "-",
     ]
     paper_table.draw(results, tmp_path / "curve.png")
     assert (tmp_path / "curve.png").stat().st_size > 1000
+
+
+def test_a_recipe_with_other_sizes_is_not_called_by_its_name():
+    command = "task sentiment train --set recipe=paper --set network.hidden=[60,30] --set network.units=30"
+    name, sizes = paper_table.recipe_and_sizes({"task": "sentiment", "command": command, "glove": [{"dim": 25}] * 2})
+    assert name == "own: paper, network.units=30, network.hidden=[60, 30]"
+    assert sizes == "words.dim=50 units=30 hidden=[60,30] classes=5"
+
+
+def test_seconds_that_a_command_knows_itself_are_kept(tmp_path):
+    command = [sys.executable, "-c", "print('{\"seconds\": 7200}')"]
+    assert probes.result("run", command, tmp_path, resumes=True)["seconds"] == 7200
 
 
 def test_the_first_epoch_above_the_baselines_best_is_given_with_its_updates(tmp_path):
