@@ -1,7 +1,5 @@
-"""Documents with clusters of mentions: CoNLL-2012's columns, JSON lines as in Lee et al. 2017, and running text."""
+"""Documents with clusters of mentions: CoNLL-2012's columns, CorefUD, JSON as in Lee et al. 2017, and running text."""
 
-import collections
-import dataclasses
 import itertools
 import os
 import re
@@ -9,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from elmo_tf.annotated import named_rows, numbered_lines, tables
+from elmo_tf.annotated import corefud, named_rows, numbered_lines, tables
+from elmo_tf.annotated.mentions import EMPTY_WORD, NOTHING, Bracket, Document, clusters_of
 from elmo_tf.annotated.numbered_lines import Line, OddLines
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
@@ -21,38 +20,12 @@ _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
 # One or both brackets of a mention, with the cluster's name: a number, or CorefUD's e1. Bars between are optional.
 _BRACKET = re.compile(r"\((\w+)(\))?|(\w+)\)")
 _BRACKETS = re.compile(rf"(?:{_BRACKET.pattern})(?:\|?(?:{_BRACKET.pattern}))*")
-_EMPTY_WORD = "_"  # stands for a word without characters
-_NOTHING = ("-", "_", "*", "")  # no mention, or no speaker
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 _ABBREVIATION = re.compile(ABBREVIATIONS, re.IGNORECASE)
 _WORD = 3
 _INSPECTED = 200  # lines from which columns are recognized
 # CoNLL-2012 has eleven columns before the predicates' and the mentions', and the speaker in the tenth.
 _SPEAKER, _COLUMNS = 9, 12
-# OntoNotes' names begin with the genre's folder; GUM's have the genre after the first underscore.
-_GENRE = re.compile(r"([a-z]{2})/|GUM_([a-z]+)_")
-
-# The indices of a mention's first word in the document, and of the word after its last.
-Mention = tuple[int, int]
-
-
-@dataclasses.dataclass(frozen=True)
-class Document:
-    """A document, or a part of one, and its clusters of mentions."""
-
-    key: str
-    sentences: list[list[str]]
-    clusters: list[list[Mention]] = dataclasses.field(default_factory=list)
-    # Each word's speaker, "" if unknown; the list is empty if no speaker is known.
-    speakers: list[list[str]] = dataclasses.field(default_factory=list)
-    # Where each word begins and ends in the text, in characters; empty without text.
-    offsets: list[tuple[int, int]] = dataclasses.field(default_factory=list)
-
-    @property
-    def genre(self) -> str | None:
-        """The genre in the key of a document of OntoNotes (`bc/...`) or GUM (`GUM_news_...`); None for others."""
-        match = _GENRE.match(self.key)
-        return match[match.lastindex or 0] if match else None
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -80,6 +53,8 @@ def read_documents(path: str | os.PathLike, labeled: bool = True, tokenizer: str
     A JSON object on each line has `sentences`, lists of words, and `clusters`, lists of mentions `[first word, last
     word]`, counted from 0 through the document; `doc_key` and `speakers`, a name for each word, are optional.
 
+    CoNLL-U is read as by `corefud.read_corefud`.
+
     Unless `labeled`, clusters are optional, an object may have `text` instead of `sentences`, and a file in neither
     format is a document of running text. `tokenizer` splits text. Documents whose words are withheld (all are `[WORD]`
     or `_`) are left out with a warning.
@@ -89,8 +64,10 @@ def read_documents(path: str | os.PathLike, labeled: bool = True, tokenizer: str
     first_lines = list(itertools.islice(plain, _INSPECTED))
     if named_rows.has_named_values(path):
         numbered = [(line, _of_json(line, labeled, tokenizer)) for line in numbered_lines.nonblank_lines(path)]
+    elif corefud.has_conllu(path):
+        numbered = list(corefud.read_corefud(path, odd, labeled))
     elif labeled or (first_lines and first_lines[0].text.startswith("#begin document")):
-        numbered = list(_of_columns(path))
+        numbered = list(_of_columns(path, odd))
     elif first_lines:
         _check_text(path, first_lines)
         document = document_of_text("\n".join(line.text for line in numbered_lines.lines(path)), tokenizer=tokenizer)
@@ -108,7 +85,7 @@ def _check_text(path: str | os.PathLike, lines: Sequence[Line]) -> None:
     """Raises `InputError` if apparent running text is a table, given its first lines."""
     rows = [numbered_lines.split(line.text) for line in lines]
     are_columns = {len(fields) for fields in rows} == {len(rows[0])} and len(rows[0]) > _WORD + 1
-    if are_columns and all(fields[-1] in _NOTHING or _BRACKETS.fullmatch(fields[-1]) for fields in rows):
+    if are_columns and all(fields[-1] in NOTHING or _BRACKETS.fullmatch(fields[-1]) for fields in rows):
         raise lines[0].error("a line #begin document before columns")
     if tables.are_tabbed(lines) or tables.comma_cells(path):
         raise InputError(str(path), "a table, not columns of CoNLL-2012, JSON lines or running text")
@@ -147,7 +124,7 @@ def _with_abbreviations(words: list[Word]) -> list[Word]:
     return joined
 
 
-def _of_columns(path: str | os.PathLike) -> Iterator[tuple[Line, Document]]:
+def _of_columns(path: str | os.PathLike, odd: OddLines) -> Iterator[tuple[Line, Document]]:
     """Yields a line of each document, and the document."""
     document = None
     columns: list[tuple[Line, str]] = []  # for each word of the document, its column of mentions
@@ -155,7 +132,7 @@ def _of_columns(path: str | os.PathLike) -> Iterator[tuple[Line, Document]]:
         text = line.text
         if text.startswith("#begin document"):
             if document:
-                yield columns[0][0] if columns else line, _completed(document, columns)
+                yield columns[0][0] if columns else line, _completed(document, columns, odd)
             match = _BEGIN.match(text)
             name, part = match.groups() if match else (text, None)
             document, columns = Document(f"{name}_{int(part or 0)}", [[]], speakers=[[]]), []
@@ -167,41 +144,31 @@ def _of_columns(path: str | os.PathLike) -> Iterator[tuple[Line, Document]]:
             fields = text.split("\t") if "\t" in text else numbered_lines.split(text)
             if len(fields) < _WORD + 2 or not document:
                 raise line.error(f"{_WORD + 2} columns or more, after a line #begin document")
-            document.sentences[-1].append(numbered_lines.normalize_form(fields[_WORD]) or _EMPTY_WORD)
+            document.sentences[-1].append(numbered_lines.normalize_form(fields[_WORD]) or EMPTY_WORD)
             speaker = fields[_SPEAKER] if len(fields) >= _COLUMNS else ""
-            document.speakers[-1].append("" if speaker in _NOTHING else speaker)
+            document.speakers[-1].append("" if speaker in NOTHING else speaker)
             columns.append((line, fields[-1]))
     if document:
-        yield columns[0][0] if columns else line, _completed(document, columns)
+        yield columns[0][0] if columns else line, _completed(document, columns, odd)
 
 
-def _completed(document: Document, columns: list[tuple[Line, str]]) -> Document:
+def _completed(document: Document, columns: list[tuple[Line, str]], odd: OddLines) -> Document:
     """Returns a document without empty sentences, and with the clusters of its columns."""
     sentences, speakers = (list(filter(None, rows)) for rows in (document.sentences, document.speakers))
-    return Document(document.key, sentences, _clusters(columns), speakers if any(map(any, speakers)) else [])
+    return Document(
+        document.key, sentences, clusters_of(_brackets(columns), odd), speakers if any(map(any, speakers)) else []
+    )
 
 
-def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
-    """Returns the clusters of a document, given each word's line and its column of brackets."""
-    clusters: dict[str, list[Mention]] = {}
-    unclosed: dict[str, list[int]] = collections.defaultdict(list)  # first words of open mentions, innermost last
+def _brackets(columns: list[tuple[Line, str]]) -> Iterator[Bracket]:
+    """Yields the brackets of a document, given each word's line and its column of brackets."""
     for word, (line, column) in enumerate(columns):
-        if column in _NOTHING:
+        if column in NOTHING:
             continue
         if not _BRACKETS.fullmatch(column):
             raise line.error("mentions such as (1, 1), (1) or -", column)
         for opened, closes, closed in _BRACKET.findall(column):
-            cluster = opened or closed
-            if opened:
-                unclosed[cluster].append(word)
-            if closed and not unclosed[cluster]:
-                raise InputError(line.location, f"the mention {cluster}) ends without a beginning: {column!r}")
-            if closed or closes:
-                clusters.setdefault(cluster, []).append((unclosed[cluster].pop(), word + 1))
-    for cluster, starts in unclosed.items():
-        if starts:
-            raise InputError(columns[starts[-1]][0].location, f"the mention ({cluster} does not end in its document")
-    return list(clusters.values())
+            yield Bracket(line, opened or closed, word if opened else None, word + 1 if closes or closed else None)
 
 
 def _of_json(line: Line, labeled: bool, tokenizer: str) -> Document:
@@ -226,7 +193,7 @@ def _of_json(line: Line, labeled: bool, tokenizer: str) -> Document:
             problem = f"a mention is not inside the {sum(lengths)} words of the document: {[first, last]}"
             raise InputError(line.location, problem)
     sentences = [
-        [numbered_lines.normalize_form(form) or _EMPTY_WORD for form in words] for words in row.sentences if words
+        [numbered_lines.normalize_form(form) or EMPTY_WORD for form in words] for words in row.sentences if words
     ]
     mentions = [[(first, last + 1) for first, last in cluster] for cluster in clusters if cluster]
     return Document(row.doc_key or "", sentences, mentions, speakers if any(map(any, speakers)) else [])

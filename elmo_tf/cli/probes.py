@@ -30,13 +30,18 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_pos(tasks: argparse._SubParsersAction) -> None:
-    help_text = "part-of-speech tagging by a linear classifier on each layer and on their learned mix"
+    help_text = "parts of speech, or other labels of words, by a linear classifier on each layer and their learned mix"
     pos = add_command(tasks, "pos", _pos, help_text)
-    help_text = "CoNLL-U, or trees in brackets (the Penn Treebank's .mrg, OntoNotes's .parse); plain or compressed"
+    help_text = (
+        "CoNLL-U (also Plus), or trees in brackets (the Penn Treebank's .mrg, OntoNotes's .parse); plain or compressed"
+    )
     _add_probe_arguments(pos, help_text)
     pos.add_argument("--test", required=True, metavar="FILE", help="as --train")
-    help_text = "the column of CoNLL-U to read (upos); trees have one kind of tags"
-    pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help=help_text)
+    help_text = (
+        "the labels of CoNLL-U: a column such as upos, xpos or deprel, or a feature such as Case, of the words that "
+        "have it (default: upos); trees have parts of speech only"
+    )
+    pos.add_argument("--tags", default="upos", metavar="NAME", help=help_text)
     pos.add_argument("--seed", type=non_negative, default=0, metavar="N", help="random seed of the mix's training (0)")
 
 
@@ -124,8 +129,8 @@ def _pos(arguments: argparse.Namespace) -> None:
     from elmo_tf.probes import pos
 
     staging.check_absent(arguments.output)
-    train, test = (conllu.read_parts_of_speech(path, arguments.tags) for path in (arguments.train, arguments.test))
-    _finish(pos.probe(arguments.model, train, test, arguments.seed), arguments)
+    train, test = (conllu.read_labels(path, arguments.tags) for path in (arguments.train, arguments.test))
+    _finish(pos.probe(arguments.model, train, test, arguments.seed, arguments.tags), arguments)
 
 
 def _wsd(arguments: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Part-of-speech tagging by a linear classifier on each layer alone, and on their learned mix."""
+"""Labels of words, such as parts of speech, by a linear classifier on each layer alone, and on their learned mix."""
 
 import collections
 import warnings
@@ -21,24 +21,28 @@ _MIX_EPOCHS, _MIX_BATCH_SIZE, _MIX_RATE = 3, 256, 1e-3
 _MAX_ITERATIONS = 200  # of L-BFGS; further iterations gain less than 0.1 %
 
 
-def probe(source: vectors.Source, train: list[Tagged], test: list[Tagged], seed: int = 0) -> Results:
+def probe(
+    source: vectors.Source, train: list[Tagged], test: list[Tagged], seed: int = 0, labels: str = "upos"
+) -> Results:
     """Returns the accuracy on `test` of logistic regressions trained on single tokens' vectors.
 
     There is one for each layer and one for the mix, whose scalar parameters are first learned together with a linear
-    classifier, by gradient descent on the same tokens. The baseline is the most frequent tag of each word.
+    classifier, by gradient descent on the same tokens. The baseline is the most frequent tag of each word. A token
+    whose label is "" is neither trained on nor tested, but is context of the others. `labels` says what the labels are.
 
     Raises:
         InputError: if `train` has fewer than two tags.
     """
-    tags = sorted({label for sentence in train for label in sentence.labels or []})
+    tags = sorted({tag for _, tag in _labeled(train)})
     if len(tags) < 2:
         raise InputError("train", "at least two different tags", tags)
     numbers = {tag: number for number, tag in enumerate(tags)}
-    tag_ids = [
-        np.array([numbers.get(tag, -1) for sentence in part for tag in sentence.labels or []]) for part in (train, test)
-    ]
+    tag_ids = [np.array([numbers.get(tag, -1) for _, tag in _labeled(part)]) for part in (train, test)]
     tokens = [[sentence.tokens for sentence in part] for part in (train, test)]
-    spans = [[[(n, n + 1) for n in range(len(sentence))] for sentence in part] for part in tokens]
+    spans = [
+        [[(n, n + 1) for n, tag in enumerate(sentence.labels or []) if tag] for sentence in part]
+        for part in (train, test)
+    ]
     layers = [vectors.embed(source, *part) for part in zip(tokens, spans, strict=True)]
 
     def scores(features: list[np.ndarray]) -> dict[str, float]:
@@ -57,7 +61,7 @@ def probe(source: vectors.Source, train: list[Tagged], test: list[Tagged], seed:
         "tags": tags,
         "mix_weights": [round(float(weight), 4) for weight in weights],
     }
-    return Results("POS", rows, details)
+    return Results("POS", rows, details, labels=labels)
 
 
 def classify(train: np.ndarray, test: np.ndarray, tag_ids: np.ndarray) -> np.ndarray:
@@ -105,13 +109,16 @@ def _learned_weights(layers: np.ndarray, tag_ids: np.ndarray, num_tags: int, see
 
 def _most_frequent(train: list[Tagged], test: list[Tagged]) -> float:
     """Returns the accuracy of each word's most frequent tag in `train`; new words get the most frequent tag of all."""
-    pairs = [
-        [pair for sentence in part for pair in zip(sentence.tokens, sentence.labels or [], strict=True)]
-        for part in (train, test)
-    ]
+    pairs = [_labeled(part) for part in (train, test)]
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for token, tag in pairs[0]:
         counts[token][tag] += 1
     best = {token: tags.most_common(1)[0][0] for token, tags in counts.items()}
     most_frequent = collections.Counter(tag for _, tag in pairs[0]).most_common(1)[0][0]
     return float(np.mean([best.get(token, most_frequent) == tag for token, tag in pairs[1]]))
+
+
+def _labeled(sentences: list[Tagged]) -> list[tuple[str, str]]:
+    """Returns the tokens that have a label, with their labels."""
+    pairs = (pair for sentence in sentences for pair in zip(sentence.tokens, sentence.labels or [], strict=True))
+    return [(token, tag) for token, tag in pairs if tag]

@@ -29,13 +29,19 @@ class Results:
     rows: list[Row]  # in display order
     details: dict[str, Any]  # about data and method, as JSON
     chance: float | None = None  # the score of a random answer, drawn as a line
+    labels: str = ""  # what was labeled, if the task does not say it
+
+    @property
+    def heading(self) -> str:
+        """The title of table and plot."""
+        return f"{self.title} ({self.labels})" if self.labels else self.title
 
     def table(self) -> str:
         """Returns the rows as lines of text, scores in percent."""
         measures = list(self.rows[0].scores)
-        width = max(len(row.name) for row in self.rows)
+        width = max(len(self.heading), *(len(row.name) for row in self.rows))
         wide = max(12, *map(len, measures))
-        lines = [f"{self.title:{width}}" + "".join(f"  {measure:>{wide}}" for measure in measures)]
+        lines = [f"{self.heading:{width}}" + "".join(f"  {measure:>{wide}}" for measure in measures)]
         for row in self.rows:
             lines.append(f"{row.name:{width}}" + "".join(f"  {row.scores[measure]:{wide}.1%}" for measure in measures))
         numbers = [(name, value) for name, value in self.details.items() if isinstance(value, int | float)]
@@ -43,7 +49,9 @@ class Results:
 
     def to_json(self) -> dict[str, Any]:
         """Returns everything as values for JSON."""
-        return {"task": self.title, "scores": {row.name: row.scores for row in self.rows}, **self.details}
+        scores = {row.name: row.scores for row in self.rows}
+        labels = {"labels": self.labels} if self.labels else {}
+        return {"task": self.title, **labels, "scores": scores, **self.details}
 
     def write(self, output: str | os.PathLike) -> None:
         """Writes JSON, the table and a plot to the new folder `output`, all or nothing."""
@@ -67,6 +75,6 @@ class Results:
             axes.annotate("chance", right_end, (4, 0), ("axes fraction", "data"), "offset points", va="center")
         axes.set_ylim(0, 105)
         axes.set_ylabel(f"{measure} (%)")
-        axes.set_title(self.title)
+        axes.set_title(self.heading)
         axes.spines[["top", "right"]].set_visible(False)
         figure.savefig(path, dpi=150)

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.annotated import coref_documents
-from elmo_tf.annotated.coref_documents import Document, Mention
+from elmo_tf.annotated.mentions import Document, Mention
 from elmo_tf.config import AboveZero, Checked, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.layers.antecedents import NO_ANTECEDENT, AntecedentScores

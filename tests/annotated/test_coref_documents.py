@@ -129,7 +129,7 @@ def test_any_tokenizer_splits_the_sentences_of_running_text(tokenizer, monkeypat
     [
         ("a 0 0 b -\n", "5 columns or more, after a line #begin document, found 'a 0 0 b -'", 1),
         ("#begin document (a);\na 0 0 b\n", "5 columns or more, ", 2),
-        ("#begin document (a);\na 0 0 b 1)\n", r"the mention 1\) ends without a beginning: '1\)'", 2),
+        ("#begin document (a);\na 0 0 b 1)\n", r"the mention 1\) ends without a beginning$", 2),
         ("#begin document (a);\na 0 0 b x\n", r"mentions such as .*, found 'x'", 2),
         ("#begin document (a);\na 0 0 b (1\n#end document\n", r"the mention \(1 does not end in its document", 2),
         ("#begin document (a);\n#end document\n", "it has no document with words", None),

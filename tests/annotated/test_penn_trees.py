@@ -28,7 +28,7 @@ SENTENCES = [
 
 @pytest.mark.parametrize("name", ["wsj_0001.mrg", "a.parse", "a.ptb.gz"])
 def test_words_and_tags_of_trees_are_read_without_traces_and_escapes(tmp_path, name):
-    assert conllu.read_parts_of_speech(write(tmp_path, TREES, name)) == SENTENCES
+    assert conllu.read_labels(write(tmp_path, TREES, name)) == SENTENCES
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_words_and_tags_of_trees_are_read_without_traces_and_escapes(tmp_path, n
     ],
 )
 def test_a_malformed_tree_is_an_error_with_its_line(tmp_path, text, line):
-    assert_refused(conllu.read_parts_of_speech, write(tmp_path, text), r"a tree such as \(S ", line)
+    assert_refused(conllu.read_labels, write(tmp_path, text), r"a tree such as \(S ", line)
 
 
 def test_a_file_without_words_is_refused(tmp_path):
-    assert_refused(conllu.read_parts_of_speech, write(tmp_path, "(NP (-NONE- *))\n"), "it has no sentence$")
+    assert_refused(conllu.read_labels, write(tmp_path, "(NP (-NONE- *))\n"), "it has no sentence$")
 
 
 def test_the_probe_reads_trees(tmp_path, capsys):

@@ -60,6 +60,19 @@ def test_any_model_that_gives_layers_of_tokens_can_be_probed():
     assert scores["layer 0"] < 0.65
     assert scores["layer 1"] == 1
 
+    # Words without a label are context only.
+    parts = (
+        [Tagged(sentence.tokens, ["", *sentence.labels[1:]]) for sentence in tagged(part)]
+        for part in (SENTENCES[:45], SENTENCES[45:])
+    )
+    results = pos.probe(Lengths(), *parts, labels="Case")
+    scores = {row.name: row.scores["accuracy"] for row in results.rows}
+    assert scores["layer 0"] < 0.75
+    assert scores["layer 1"] == 1
+    assert results.details["tags"] == ["A", "B"]
+    assert (results.details["train_tokens"], results.details["test_tokens"]) == (225, 75)
+    assert results.table().startswith("POS (Case) ") and results.to_json()["labels"] == "Case"
+
 
 @pytest.mark.slow
 def test_pos_finds_tags_that_depend_on_context_in_the_upper_layers(savedmodel, tmp_path, capsys):

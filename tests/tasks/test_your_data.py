@@ -36,6 +36,7 @@ EXPECTED = {
     "answers train.jsonl": (3, 28, {"York", None, "小明"}),
     "coreference train.conll": (1, 4, {((0, 2), (3, 4)), ((3, 4),)}),
     "coreference train.jsonl": (3, 9, {((0, 1), (2, 3))}),
+    "coreference train.conllu": (1, 3, {((0, 1), (2, 3))}),
 }
 
 
@@ -69,13 +70,14 @@ def test_the_lines_of_each_format_are_read_by_their_command(tmp_path, text, comm
 def test_the_other_formats_are_read(tmp_path):
     texts = {command.split(" --output")[0]: text for text, command in BLOCKS if command.startswith("probe")}
     (vectors,) = [text for text, command in BLOCKS if "--glove" in command]
-    pos, trees, semcor, framework = texts.values()
-    names = ("a.conllu", "a.mrg", "semcor.tsv", "a.data.xml", "vectors")
-    for name, text in zip(names, (pos, trees, semcor, framework, vectors), strict=True):
+    pos, plus, trees, semcor, framework = texts.values()
+    names = ("a.conllu", "a.conllup", "a.mrg", "semcor.tsv", "a.data.xml", "vectors")
+    for name, text in zip(names, (pos, plus, trees, semcor, framework, vectors), strict=True):
         (tmp_path / name).write_text(text)
     (tmp_path / "a.gold.key.txt").write_text("d0.s0.t0 art%1:09:00:: art%1:06:00::\n")
-    assert conllu.read_parts_of_speech(tmp_path / "a.conllu")[0].labels == ["PROPN", "VERB"]
-    assert conllu.read_parts_of_speech(tmp_path / "a.mrg")[0].labels == ["NNP", "VBD"]
+    assert conllu.read_labels(tmp_path / "a.conllu")[0].labels == ["PROPN", "VERB"]
+    assert conllu.read_labels(tmp_path / "a.conllup", "VerbForm")[0].labels == ["", "Fin"]
+    assert conllu.read_labels(tmp_path / "a.mrg")[0].labels == ["NNP", "VBD"]
     assert [len(sentence.uses) for sentence in senses.read_senses(tmp_path / "semcor.tsv")] == [2]
     assert senses.read_senses(tmp_path / "a.data.xml")[0].tokens == ["The", "art"]
     assert read_word_vectors(tmp_path / "vectors", {"the", "cat"})[1].shape == (2, 3)

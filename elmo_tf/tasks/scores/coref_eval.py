@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 
 from elmo_tf import extras
-from elmo_tf.annotated.coref_documents import Mention
+from elmo_tf.annotated.mentions import Mention
 from elmo_tf.tasks.scores.f1 import Counts
 
 with extras.explain_missing_extra():
