@@ -15,6 +15,8 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
+import elmo_tf.allennlp
+import elmo_tf.beam
 import elmo_tf.tasks
 from elmo_tf import cli, config
 from elmo_tf.cli import jobs
@@ -76,6 +78,26 @@ def test_the_page_of_settings_is_made_from_the_configuration(capsys):
     assert page == (ROOT / "docs" / "settings.md").read_text(), "run: python docs/settings.py > docs/settings.md"
     described = re.findall(r"^\| `(\S+)` \| [^|]+ \| [^|]{10,} \|$", page, re.MULTILINE)
     assert described == list(config.keys())
+
+
+def test_the_site_lists_every_page_and_its_reference_every_public_name():
+    cards = [str(card.relative_to(ROOT)) for card in (ROOT / "elmo_tf" / "published").glob("*/README.md")]
+    listed = re.findall(r"^ +- [^#\n]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert len(listed) == len(set(listed)) and {*PAGES, *cards} <= {*listed}
+    reference = "".join(page.read_text() for page in (ROOT / "docs" / "site" / "pages" / "reference").glob("*.md"))
+    names = re.findall("^::: (.*)$", reference, re.MULTILINE)
+    for module in (elmo_tf, elmo_tf.allennlp, elmo_tf.beam, elmo_tf.tasks):
+        own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+        public = getattr(module, "__all__", [name for name in own if name[0] != "_"])
+        assert public and {f"{module.__name__}.{name}" for name in public} <= {*names}
+
+
+def test_lists_and_code_are_indented_so_that_the_site_nests_them_like_github():
+    for page in PAGES:
+        text = re.sub(r"\A---\n.*?^---\n", "", (ROOT / page).read_text(), flags=re.DOTALL | re.MULTILINE)
+        assert not re.search(r"^ {1,3}```", text, re.MULTILINE), page
+        prose = re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE)
+        assert not re.search(r"^ {1,3}[-*+] |^ +\d+\. |^(?![-*+] | |\d+\. ).+\n[-*+] ", prose, re.MULTILINE), page
 
 
 def test_no_page_or_docstring_shows_the_runner_that_downloads_a_program():
