@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Hides TensorFlow's start-up notes.
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: help setup demo savedmodels fast test test-all test-cluster test-java property lint format wheel clean
+.PHONY: help setup demo savedmodels fast test test-all test-cluster test-java property docs lint format wheel clean
 
 help:
 	@echo "make demo      install, then text -> records -> training -> SavedModel -> nearest uses (3 to 4 minutes on two quiet cores)"
@@ -15,11 +15,12 @@ help:
 	@echo "make test-cluster  both Beam jobs on Flink and S3 on this machine (needs Java and Maven; fetches 500 MB once)"
 	@echo "make test-java  the example in Java (needs Java 17 and Maven; fetches 170 MB once)"
 	@echo "make property  10,000 generated batches through each signature of a SavedModel (about 2 minutes)"
+	@echo "make docs      build the site of these pages and of the reference into site/ (half a minute)"
 	@echo "make setup     only install, into .venv (1 GB to download, 2 to 10 minutes)"
 	@echo "make lint      ruff and mypy"
 	@echo "make format    let ruff format and fix the code"
 	@echo "make wheel     build the wheel into dist/"
-	@echo "make clean     remove .venv, build/, dist/ and the SavedModels of demo and savedmodels"
+	@echo "make clean     remove .venv, build/, dist/, site/ and the SavedModels of demo and savedmodels"
 	@echo "With any of them: PYTHON=python3.12 makes .venv with that Python (3.11 to 3.13; default: the newest found)"
 
 setup:
@@ -51,6 +52,11 @@ test-java: setup
 property: setup
 	ELMO_TF_PROPERTY_BATCHES=10000 $(BIN)/python -m pytest -n 2 -m "" tests/savedmodel/test_properties.py
 
+docs: setup
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r docs/site/requirements.txt
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html, which a browser also opens without a server"
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -67,4 +73,4 @@ wheel: setup
 	@ls dist/elmo_tf-*.whl
 
 clean:
-	rm -rf .venv build dist savedmodels/demo savedmodels/english
+	rm -rf .venv build dist site savedmodels/demo savedmodels/english

@@ -3,7 +3,9 @@
 import dataclasses
 import inspect
 import json
+import re
 import typing
+from collections.abc import Collection
 
 from elmo_tf import config
 
@@ -29,13 +31,12 @@ def page() -> str:
     return PAGE + "".join(_section(*section) for section in sections)
 
 
-def meanings(section: type) -> dict[str, str]:
-    """Returns the comment of each field of a dataclass, behind it or above it, with its unit."""
-    names = {field.name for field in dataclasses.fields(section)}
+def meanings(source: str, names: Collection[str]) -> dict[str, str]:
+    """Returns the comment of each field of a class, behind it or above it, with its unit; the site uses it, too."""
     found: dict[str, str] = {}
     above: list[str] = []
-    for line in inspect.getsource(section).splitlines():
-        code, _, comment = line.strip().partition("# ")
+    for line in source.splitlines():
+        code, _, comment = re.sub(r"# type: ignore\S* ", "", line).strip().partition("# ")
         name = code.partition(":")[0]
         if name in names:
             found[name] = " ".join(filter(None, [*above, comment]))
@@ -44,7 +45,9 @@ def meanings(section: type) -> dict[str, str]:
 
 
 def _section(title: str, prefix: str, section: type) -> str:
-    rows = [f"| `{prefix}{name}` | {_default(prefix + name)} | {text} |" for name, text in meanings(section).items()]
+    names = [field.name for field in dataclasses.fields(section)]
+    texts = meanings(inspect.getsource(section), names)
+    rows = [f"| `{prefix}{name}` | {_default(prefix + name)} | {text} |" for name, text in texts.items()]
     return "\n".join([f"\n## {title}\n", "| key | default | meaning, with its unit |", "|---|---|---|", *rows, ""])
 
 

@@ -23,8 +23,8 @@ class ElmoEmbedder:
     """ELMo vectors of all layers.
 
     Args:
-        options_file, weight_file: the files of a published model, or their addresses; without both, those of
-            `original`.
+        options_file: `options.json` of a published model, or its address; without both files, `original` is used.
+        weight_file: its weights, or their address.
         cuda_device: a GPU's number: TensorFlow computes, on the GPUs that it sees; -1: NumPy does, on the CPU.
     """
 

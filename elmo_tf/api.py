@@ -88,13 +88,12 @@ def export(
             does; nothing is left then.
 
     Examples:
-
-    >>> path = elmo_tf.export("runs/mine", "savedmodels/mine", mix="top")
-    >>> print(path)
-    savedmodels/mine/1
-    >>> outputs = tf.saved_model.load(path).signatures["default"](strings=tf.constant(["A bank lends money"]))
-    >>> outputs["elmo"].shape[:2]
-    TensorShape([1, 4])
+        >>> path = elmo_tf.export("runs/mine", "savedmodels/mine", mix="top")
+        >>> print(path)
+        savedmodels/mine/1
+        >>> outputs = tf.saved_model.load(path).signatures["default"](strings=tf.constant(["A bank lends money"]))
+        >>> outputs["elmo"].shape[:2]
+        TensorShape([1, 4])
     """
     if isinstance(workdir, LanguageModel):
         opened, bilm, step = workdir.trained()

@@ -94,8 +94,8 @@ class LSTMConfig(Checked):
 class ModelConfig:
     """The network, without its softmax."""
 
-    char_cnn: CharCNNConfig = CharCNNConfig()
-    lstm: LSTMConfig = LSTMConfig()
+    char_cnn: CharCNNConfig = CharCNNConfig()  # the token encoder
+    lstm: LSTMConfig = LSTMConfig()  # the language model of each direction
 
     def num_parameters(self, vocab_size: int | None = None) -> int:
         """Returns the network's number of parameters, with a softmax of `vocab_size` words or without a softmax."""
@@ -176,8 +176,8 @@ class TrainConfig(Checked):
 class Config:
     """A model and how it is trained; stored as `config.json` in a workdir and in a SavedModel."""
 
-    model: ModelConfig = ModelConfig()
-    train: TrainConfig = TrainConfig()
+    model: ModelConfig = ModelConfig()  # the network
+    train: TrainConfig = TrainConfig()  # the recipe
 
 
 # The recipe with which `tiny` learned most from one and from ten million words; see benchmarks/README.md.

@@ -28,7 +28,7 @@ Progress = bool | Callable[[int, int], None] | None
 class Encoded(NamedTuple):
     """The vectors of a sentence, and the tokens that they belong to."""
 
-    tokens: list[str]
+    tokens: list[str]  # as the tokenizer split it
     vectors: np.ndarray  # float32 `(tokens, dim)`; `(num_layers, tokens, dim)` for all layers
 
 
@@ -268,14 +268,13 @@ def load(
         ModuleNotFoundError: if TensorFlow or tensorflow-text is needed and not installed.
 
     Examples:
-
-    >>> elmo = elmo_tf.load("english")
-    >>> for sentence in elmo.encode(["The bank lends money.", "A bank of the river."]):
-    ...     print(sentence.tokens, sentence.vectors.shape)
-    ['The', 'bank', 'lends', 'money', '.'] (5, 256)
-    ['A', 'bank', 'of', 'the', 'river', '.'] (6, 256)
-    >>> elmo.encode(["The bank lends money."], pool="mean").shape
-    (1, 256)
+        >>> elmo = elmo_tf.load("english")
+        >>> for sentence in elmo.encode(["The bank lends money.", "A bank of the river."]):
+        ...     print(sentence.tokens, sentence.vectors.shape)
+        ['The', 'bank', 'lends', 'money', '.'] (5, 256)
+        ['A', 'bank', 'of', 'the', 'river', '.'] (6, 256)
+        >>> elmo.encode(["The bank lends money."], pool="mean").shape
+        (1, 256)
     """
     model = sources.find(source).with_precision(precision)
     if tokenizer is not None:

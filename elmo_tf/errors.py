@@ -24,9 +24,10 @@ class InputError(ValueError):
     flag instead of a parameter, and exits with status 1.
 
     Examples:
-
-        InputError("nope.txt", "no such file")  # nope.txt: no such file
-        InputError("min_count", "at least 1", 0)  # min_count: expected at least 1, found 0
+        >>> print(elmo_tf.InputError("nope.txt", "no such file"))
+        nope.txt: no such file
+        >>> print(elmo_tf.InputError("min_count", "at least 1", 0))
+        min_count: expected at least 1, found 0
 
     Args:
         subject: the path of the file or folder, the name of the model, the configuration key (`train.seed`), or the

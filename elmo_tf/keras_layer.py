@@ -68,16 +68,15 @@ class ELMo(Tracked, keras.layers.Layer):
         list of these for several mixes.
 
     Examples:
-
-    >>> sentences = keras.Input((), dtype="string")
-    >>> pooled = elmo_tf.SequencePooling(["mean"])(elmo_tf.ELMo("english", dropout_rate=0.2)(sentences))
-    >>> classifier = keras.Model(sentences, keras.layers.Dense(2, activation="softmax")(pooled))
-    >>> classifier(tf.constant(["I don't like it.", "Lovely!"])).shape
-    TensorShape([2, 2])
-    >>> tokens = keras.Input((None,), dtype="string")
-    >>> tagger = keras.Model(tokens, keras.layers.Dense(5, activation="softmax")(elmo_tf.ELMo("english")(tokens)))
-    >>> tagger(tf.constant([["A", "bank"], ["money", ""]])).shape
-    TensorShape([2, 2, 5])
+        >>> sentences = keras.Input((), dtype="string")
+        >>> pooled = elmo_tf.SequencePooling(["mean"])(elmo_tf.ELMo("english", dropout_rate=0.2)(sentences))
+        >>> classifier = keras.Model(sentences, keras.layers.Dense(2, activation="softmax")(pooled))
+        >>> classifier(tf.constant(["I don't like it.", "Lovely!"])).shape
+        TensorShape([2, 2])
+        >>> tokens = keras.Input((None,), dtype="string")
+        >>> tagger = keras.Model(tokens, keras.layers.Dense(5, activation="softmax")(elmo_tf.ELMo("english")(tokens)))
+        >>> tagger(tf.constant([["A", "bank"], ["money", ""]])).shape
+        TensorShape([2, 2, 5])
 
     Reference:
         Peters et al. 2018, sections 3.2 to 3.4.

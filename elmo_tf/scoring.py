@@ -28,10 +28,10 @@ Context = Literal["sentence", "passage"]
 class Score(NamedTuple):
     """The log-probabilities of a sentence, natural logarithms. A sentence starts from the zero state."""
 
-    tokens: list[str]
-    # log p(token | its left context) of each token, then log p(</S> | all tokens): float32 `(tokens + 1,)`.
+    tokens: list[str]  # as the tokenizer split it
+    # `log p(token | its left context)` of each token, then `log p(</S> | all tokens)`: float32 `(tokens + 1,)`.
     forward_log_probs: np.ndarray
-    # log p(<S> | all tokens), then log p(token | its right context) of each token: float32 `(tokens + 1,)`.
+    # `log p(<S> | all tokens)`, then `log p(token | its right context)` of each token: float32 `(tokens + 1,)`.
     backward_log_probs: np.ndarray
     # Which tokens are not in the vocabulary and scored as `<UNK>`: bool `(tokens,)`.
     unknown: np.ndarray
@@ -77,7 +77,7 @@ class Filled(NamedTuple):
     """A word for a position in a sentence."""
 
     score: float  # its probability, among the words of the vocabulary
-    token: str
+    token: str  # the word
     sequence: str  # the sentence with it
 
 

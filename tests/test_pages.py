@@ -15,6 +15,8 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
+import elmo_tf.allennlp
+import elmo_tf.beam
 import elmo_tf.tasks
 from elmo_tf import cli, config
 from elmo_tf.cli import jobs
@@ -78,6 +80,26 @@ def test_the_page_of_settings_is_made_from_the_configuration(capsys):
     assert described == list(config.keys())
 
 
+def test_the_site_lists_every_page_and_its_reference_every_public_name():
+    cards = [str(card.relative_to(ROOT)) for card in (ROOT / "elmo_tf" / "published").glob("*/README.md")]
+    listed = re.findall(r"^ +- [^#\n]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert len(listed) == len(set(listed)) and {*PAGES, *cards} <= {*listed}
+    reference = "".join(page.read_text() for page in (ROOT / "docs" / "site" / "pages" / "reference").glob("*.md"))
+    names = re.findall("^::: (.*)$", reference, re.MULTILINE)
+    for module in (elmo_tf, elmo_tf.allennlp, elmo_tf.beam, elmo_tf.tasks):
+        own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+        public = getattr(module, "__all__", [name for name in own if name[0] != "_"])
+        assert public and {f"{module.__name__}.{name}" for name in public} <= {*names}
+
+
+def test_lists_and_code_are_indented_so_that_the_site_nests_them_like_github():
+    for page in PAGES:
+        text = re.sub(r"\A---\n.*?^---\n", "", (ROOT / page).read_text(), flags=re.DOTALL | re.MULTILINE)
+        assert not re.search(r"^ {1,3}```", text, re.MULTILINE), page
+        prose = re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE)
+        assert not re.search(r"^ {1,3}[-*+] |^ +\d+\. |^(?![-*+] | |\d+\. ).+\n[-*+] ", prose, re.MULTILINE), page
+
+
 def test_no_page_or_docstring_shows_the_runner_that_downloads_a_program():
     programs = [program for page in PAGES for program in blocks(page, "python")]
     modules = [path.read_text() for path in (ROOT / "elmo_tf").rglob("*.py")]
@@ -128,7 +150,7 @@ def test_the_program_of_the_page_about_models_runs(capsys):
 def test_the_program_about_spacy_tells_two_banks_apart(tmp_path, monkeypatch, capsys):
     pytest.importorskip("spacy", reason="spaCy is no dependency")
     monkeypatch.chdir(tmp_path)
-    (program,) = (block for block in blocks("docs/python.md", "python") if block.startswith("import spacy"))
+    (program,) = blocks("docs/spacy.md", "python")
     run(program)
     shape, similarity = capsys.readouterr().out.splitlines()
     assert shape == "(9, 256)"
@@ -265,7 +287,7 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
 @pytest.mark.slow
 def test_the_programs_about_python_train_and_embed_as_the_page_says(folder, monkeypatch, capsys):
     """In place of `tiny`, a network of a few thousand parameters is trained; it is exported without verification."""
-    training, jobs_, _ = blocks("docs/python.md", "python")
+    training, jobs_ = blocks("docs/python.md", "python")
     (folder / "corpus").mkdir()
     for name in ("a", "b"):
         text = "".join(f"the bank lends money to farmer {name}{number} .\n" for number in range(200))

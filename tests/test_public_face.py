@@ -89,7 +89,7 @@ def small_project(records, tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["BiLM", "ELMo", "LanguageModel", "load", "train", "export"])
+@pytest.mark.parametrize("name", ["BiLM", "ELMo", "InputError", "LanguageModel", "load", "train", "export"])
 def test_the_examples_of_a_docstring_print_what_they_say(name, request):
     project = request.getfixturevalue("small_project") if name in ("LanguageModel", "train", "export") else None
     if name == "export":

@@ -28,7 +28,7 @@ class JobConfig:
     """
 
     input: Path | Sequence[Path]  # files, folders, globs; see pipelines/README.md
-    output: Path
+    output: Path  # the folder or file to make
     tokenizer: str = "whitespace"  # one of tokenizers.TOKENIZERS
     line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`
     beam: Sequence[str] = ()  # Beam's own options, as on a command line: ("--direct_num_workers=8",)

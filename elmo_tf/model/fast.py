@@ -34,12 +34,11 @@ class BiLM(PlainBiLM):
         mask: bool `(batch, max_length)`, the real tokens. With `boundaries`, both have `max_length + 2` positions.
 
     Examples:
-
-    >>> from elmo_tf.text import char_ids
-    >>> bilm = elmo_tf.BiLM(elmo_tf.preset("tiny").model)  # random weights
-    >>> layers, mask = bilm(char_ids.encode_tokens([b"A", b"bank"])[None])
-    >>> layers.shape
-    TensorShape([1, 3, 2, 256])
+        >>> from elmo_tf.text import char_ids
+        >>> bilm = elmo_tf.BiLM(elmo_tf.preset("tiny").model)  # random weights
+        >>> layers, mask = bilm(char_ids.encode_tokens([b"A", b"bank"])[None])
+        >>> layers.shape
+        TensorShape([1, 3, 2, 256])
 
     Reference:
         Peters et al. 2018, section 3; bilm-tf, `bilm/model.py` and `bilm/training.py`.

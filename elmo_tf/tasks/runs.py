@@ -52,8 +52,10 @@ def train(
 
     Args:
         task: a name in `systems.SYSTEMS`.
-        train, dev, test: files in a format of the task. The best epoch has the highest score on `dev`.
+        train: a file in a format of the task.
+        dev: another one; the best epoch has the highest score on it.
         workdir: a folder for the trained system. Several seeds have folders `seed_N` in it.
+        test: another file, scored once at the end.
         elmo: the biLM, as for `elmo_tf.ELMo`; None: a baseline without ELMo.
         glove: a text file of word vectors, or several, whose vectors stand side by side; None: vectors are learned.
         fraction: the part of the training data to use, the same for every seed.

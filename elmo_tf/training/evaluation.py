@@ -32,11 +32,11 @@ class Evaluation:
     Perplexities are exp of the mean nats per token; `perplexity` is exp of the mean of both directions' means.
     """
 
-    forward_perplexity: float
-    backward_perplexity: float
-    perplexity: float
+    forward_perplexity: float  # of each token, given what precedes it
+    backward_perplexity: float  # given what follows it
+    perplexity: float  # of both directions
     tokens: int  # predicted by each direction: the words and one boundary per sentence
-    unknown_rate: float  # share of these that are <UNK>
+    unknown_rate: float  # share of these that are `<UNK>`
     words: int  # tokens of the text, without boundaries, as `preprocess` counts them
     streams: int  # number of streams of sentences; the LSTM state is carried along each
     unroll_steps: int  # tokens per window

@@ -45,8 +45,8 @@ def finetune(
 
     Args:
         source: a workdir with a checkpoint, with a softmax or without.
+        data: as for `train`; so are `workdir`, `heldout`, `steps`, `strategy` and `on_record`.
         assignments: `key=value` changes to the configuration of `source`, except its `train.steps`.
-        data, workdir, heldout, steps, strategy, on_record: as for `train`.
 
     Returns:
         the workdir, with a checkpoint of the last step.

@@ -94,14 +94,13 @@ class LanguageModel(keras.Model):
         tokenizer: of the text; None: as in the records.
 
     Examples:
-
-    >>> config = elmo_tf.preset("tiny")
-    >>> data = elmo_tf.windows("data/train", batch_size=64, unroll_steps=config.train.unroll_steps)
-    >>> model = elmo_tf.LanguageModel(config, "data/train")
-    >>> model.compile(keras.optimizers.Adagrad(0.2, initial_accumulator_value=1.0))
-    >>> history = model.fit(data, epochs=1, verbose=0)
-    >>> sorted(history.history)
-    ['loss', 'perplexity']
+        >>> config = elmo_tf.preset("tiny")
+        >>> data = elmo_tf.windows("data/train", batch_size=64, unroll_steps=config.train.unroll_steps)
+        >>> model = elmo_tf.LanguageModel(config, "data/train")
+        >>> model.compile(keras.optimizers.Adagrad(0.2, initial_accumulator_value=1.0))
+        >>> history = model.fit(data, epochs=1, verbose=0)
+        >>> sorted(history.history)
+        ['loss', 'perplexity']
     """
 
     def __init__(

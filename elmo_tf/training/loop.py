@@ -73,11 +73,10 @@ def train(
         KeyboardInterrupt: on Ctrl-C or SIGTERM, after the current step and a checkpoint.
 
     Examples:
-
-    >>> config = elmo_tf.override(elmo_tf.preset("tiny"), ["train.learning_rate=0.01"])
-    >>> workdir = elmo_tf.train(config, "data/train", "runs/mine", heldout="data/heldout", steps=2)
-    >>> sorted(path.name for path in workdir.path.iterdir() if path.name[0] != ".")
-    ['checkpoints', 'config.json', 'logs', 'metrics.jsonl', 'vocab.txt']
+        >>> config = elmo_tf.override(elmo_tf.preset("tiny"), ["train.learning_rate=0.01"])
+        >>> workdir = elmo_tf.train(config, "data/train", "runs/mine", heldout="data/heldout", steps=2)
+        >>> sorted(path.name for path in workdir.path.iterdir() if path.name[0] != ".")
+        ['checkpoints', 'config.json', 'logs', 'metrics.jsonl', 'vocab.txt']
     """
     if steps is not None:
         config = with_length(config, steps=steps)

@@ -36,9 +36,9 @@ VOCABULARY_FILE = "vocab.txt"
 class Workdir:
     """A folder that `new_workdir` made; an `os.PathLike`."""
 
-    path: pathlib.Path
-    config: config_lib.Config
-    vocabulary: vocabulary_lib.Vocabulary | None
+    path: pathlib.Path  # of the folder
+    config: config_lib.Config  # of the model and its training
+    vocabulary: vocabulary_lib.Vocabulary | None  # of the softmax; None: the model has none
     tokenizer: str = "whitespace"  # of the text that it was trained on
 
     def __fspath__(self) -> str:

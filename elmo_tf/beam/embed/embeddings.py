@@ -40,7 +40,8 @@ class ElmoEmbeddings(EmbeddingsManager):
         type_adapter: Beam's `EmbeddingTypeAdapter`, for other kinds of elements.
         batch_tokens: as for `ElmoModelHandler`.
         num_threads: as for `ElmoModelHandler`.
-        min_batch_size, max_batch_size: of Beam's batches.
+        min_batch_size: of Beam's batches.
+        max_batch_size: of Beam's batches.
         large_model: as for `ElmoModelHandler`.
 
     Raises:

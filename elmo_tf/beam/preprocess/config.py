@@ -19,7 +19,7 @@ class PreprocessConfig(job_config.JobConfig):
 
     vocab: Path | None = None  # use this vocabulary instead of counting the words of the text
     min_count: int | None = None  # leave out words that occur less often; None: 1
-    max_vocab: int | None = None  # words to keep, <S>, </S> and <UNK> among them; None: all
+    max_vocab: int | None = None  # words to keep, `<S>`, `</S>` and `<UNK>` among them; None: all
     shards: int | None = None  # files to write; None: one per 8 MB of text
     seed: int = 0  # of the held-out split
     heldout: Path | None = None  # folder to create for held-out sentences, which are then left out of `output`

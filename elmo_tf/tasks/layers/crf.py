@@ -122,7 +122,8 @@ class CRF(keras.layers.Layer):
         """Returns the probability of each label of each token, float32 `(batch, time, labels)`; 0 at padding.
 
         Args:
-            scores, mask: as for `decode`.
+            scores: as for `decode`.
+            mask: as for `decode`.
         """
         self._build_once(scores)
         length, padded = tf.shape(scores)[1], tf.cast(_at_least_one_step(scores), self.transitions.dtype)
