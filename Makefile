@@ -52,9 +52,9 @@ test-java: setup
 property: setup
 	ELMO_TF_PROPERTY_BATCHES=10000 $(BIN)/python -m pytest -n 2 -m "" tests/savedmodel/test_properties.py
 
-docs: setup
+docs: setup  # not --quiet: mkdocs would not count the warnings then
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r docs/site/requirements.txt
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "site/index.html, which a browser also opens without a server"
 
 lint: setup
