@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from elmo_tf import precision
 from elmo_tf.errors import InputError
+from elmo_tf.published import card
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import writing
 from elmo_tf.training import devices, evaluation
@@ -97,12 +98,13 @@ def export(
     """
     if isinstance(workdir, LanguageModel):
         opened, bilm, step = workdir.trained()
+        facts = {"training": f"{step:,} steps"}
     else:
         opened = open_workdir(workdir)
         if softmax and opened.vocabulary is None:
             raise InputError(str(opened.path), "this model has no softmax")
         bilm, progress = checkpoints.restore(opened, str(checkpoint))
-        step = progress.step
+        step, facts = progress.step, card.trained(opened, progress)
     _log.info("exporting the model of step %s", f"{step:,}")
     words = opened.vocabulary
     return writing.export(
@@ -117,4 +119,5 @@ def export(
         },
         tokenizer=opened.tokenizer if tokenizer is None else tokenizer,
         vocabulary=words if softmax else None,
+        facts=facts,
     )

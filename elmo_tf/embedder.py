@@ -252,10 +252,12 @@ def load(
 
     Args:
         source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
-            `options.json` and `weights.hdf5`, the pair of these two files, or the name of a published model
-            (`elmo-tf models` lists them), which is fetched at its first use.
+            `options.json` and `weights.hdf5`, the pair of these two files, the name of a published model (`elmo-tf
+            models` lists them) or the address of one on Hugging Face's hub, `hf://owner/name` or
+            `hf://owner/name@revision`; the last two are fetched at their first use.
         tokenizer: how sentences are split: `"whitespace"`, `"penn"`, `"unicode"` or `"characters"`; None: as a
-            SavedModel was exported, as a workdir's text was split, `"penn"` for `english`, or else at white space.
+            SavedModel was exported, as a workdir's text was split, as `options.json` says, `"penn"` for `english`, or
+            else at white space.
         precision: of the matrix products in `encode`: `"float32"`, or `"bfloat16"`, which is faster for large models in
             batches on CPUs with AMX. `score` and `fill` compute in float32.
         engine: what computes: `"numpy"`, which starts at once, or `"tensorflow"`, which scores faster. Their results

@@ -19,6 +19,7 @@ _EXTRAS = {
     "seqeval": ("seqeval", "tasks"),
     "scipy": ("scipy", "tasks"),
     "matplotlib": ("matplotlib", "tasks"),
+    "huggingface_hub": ("huggingface_hub", "hub"),
 }
 _NOT_IN_NUMPY = ("tensorflow", "keras", "filelock")  # dependencies that NumPy's engine does not need
 _started_in: list[int] = []  # the process that first used TensorFlow here

@@ -1,4 +1,4 @@
-"""Where a model can come from: an exported SavedModel, a workdir, published files, or a published model's name.
+"""Where a model can come from: a SavedModel, a workdir, published files, a published model's name, or the hub.
 
 Only this file knows what a source can be. What reads SavedModels and workdirs is imported where it is used, because a
 name needs neither. TensorFlow is imported only to build a network, and to read SavedModels and workdirs: published
@@ -19,13 +19,13 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import intact
 from elmo_tf.published import arrays, models
-from elmo_tf.published.options import read_options
+from elmo_tf.published.options import read_options, read_tokenizer
 
 if TYPE_CHECKING:
     from elmo_tf.model.fast import BiLM
     from elmo_tf.text.vocabulary import Softmax
 
-# A folder, a published model's name, or options.json with weights.hdf5.
+# A folder, a published model's name, an address on Hugging Face's hub, or options.json with weights.hdf5.
 Path = str | os.PathLike | Sequence[str | os.PathLike]
 
 PRECISIONS = ("float32", "bfloat16")  # of the matrix products
@@ -33,8 +33,15 @@ PRECISIONS = ("float32", "bfloat16")  # of the matrix products
 _NLPL_WEIGHTS = "model.hdf5"  # in folders of the NLPL repository
 _MANY_LANGS = "token_embedder.pkl"  # of ELMoForManyLangs
 _EXPECTED = (
-    "a SavedModel, a workdir, a folder of options.json and weights.hdf5, the pair of these two files, or "
-    f"{models.expected_names()}"
+    "a SavedModel, a workdir, a folder of options.json and weights.hdf5, the pair of these two files, "
+    f"an address hf://owner/name, or {models.expected_names()}"
+)
+# What is fetched from the hub, and nothing else: published files, a SavedModel, and the card.
+_HUB_FILES = (
+    *("options.json", "weights.hdf5", "model.hdf5", "softmax.hdf5", "vocab.txt", "README.md"),
+    *("saved_model.pb", "fingerprint.pb", "variables/variables.index", "variables/variables.data-?????-of-?????"),
+    *("assets/config.json", "assets/provenance.json", "assets/vocab.txt", "assets.extra/checksums.json"),
+    *("assets.extra/sample_vectors.npz", "assets.extra/tf_serving_warmup_requests"),
 )
 
 
@@ -47,10 +54,12 @@ class Source(abc.ABC):
     """A model on disk.
 
     Args:
-        name: identifies it, also on another machine that has the files: an absolute path, or a model's name.
+        name: identifies it, also on another machine that has the files: an absolute path, a model's name, or an
+            address on the hub with its commit.
         config: the network's sizes.
         tokenizer: how a sentence is split, in `tokenizers.TOKENIZERS`.
         precision: of the network's matrix products, in `PRECISIONS`.
+        path: the folder with its files.
     """
 
     needs_tensorflow: ClassVar[bool] = True  # to read it
@@ -59,6 +68,7 @@ class Source(abc.ABC):
     config: config_lib.ModelConfig
     tokenizer: str = "whitespace"
     precision: str = "float32"
+    path: pathlib.Path = pathlib.Path()
 
     @property
     def num_layers(self) -> int:
@@ -112,11 +122,6 @@ class Source(abc.ABC):
 @dataclasses.dataclass(frozen=True)
 class SavedModel(Source):
     """A version's folder of an exported model, which has a mix. TensorFlow reads its variables, not its graph."""
-
-    @property
-    def path(self) -> pathlib.Path:
-        """The version's folder."""
-        return pathlib.Path(self.name)
 
     def sha256(self) -> str:
         from elmo_tf.savedmodel import checksums  # noqa: PLC0415 - see the top
@@ -222,6 +227,13 @@ def find(source: Path) -> Source:
         return _published(os.path.abspath(weights), options, weights)
     if not os.fspath(source):
         raise InputError("source", _EXPECTED, "an empty string")
+    if models.is_hub_address(source):
+        from elmo_tf.published import hub  # noqa: PLC0415 - other sources do not need it
+
+        folder, name = hub.fetch(str(source), _HUB_FILES)
+        if (fetched := _source_at(folder)) is None:
+            raise InputError(name, "no model of elmo_tf: neither options.json and weights.hdf5 nor a SavedModel")
+        return dataclasses.replace(fetched, name=name)
     if os.path.exists(source) and (at_path := _source_at(pathlib.Path(source))) is not None:
         return at_path
     if models.is_system(source):
@@ -229,8 +241,13 @@ def find(source: Path) -> Source:
     if not models.is_name(source):
         problem = f"no model at this path or of this name{models.suggested(source)} (expected {_EXPECTED})"
         raise InputError(str(source), problem)
-    model = models.find(str(source))
-    return _published(model.name, *model.files(), model.tokenizer)
+    return named(str(source))
+
+
+def named(name: str) -> Published:
+    """Returns a published model of the table; raises as `find`."""
+    model = models.find(name)
+    return dataclasses.replace(_published(model.name, *model.files()), tokenizer=model.tokenizer)
 
 
 def _source_at(path: pathlib.Path) -> Source | None:
@@ -242,14 +259,15 @@ def _source_at(path: pathlib.Path) -> Source | None:
     name, published = os.path.abspath(path), _published_files(path)
     if folder.is_workdir(path):
         workdir = folder.open_workdir(path)
-        return Workdir(name, workdir.config.model, workdir.tokenizer)
+        return Workdir(name, workdir.config.model, workdir.tokenizer, path=workdir.path)
     if published is not None:
         return _published(name, *published)
     if (version := assets.newest(path)) is None:
         return None
     staging.check_for_tensorflow(version)
     checksums.check(version)
-    return SavedModel(os.path.abspath(version), assets.read_config(version), assets.read_tokenizer(version))
+    config, tokenizer = assets.read_config(version), assets.read_tokenizer(version)
+    return SavedModel(os.path.abspath(version), config, tokenizer, path=version.absolute())
 
 
 def _published_files(folder: pathlib.Path) -> models.Files | None:
@@ -317,5 +335,6 @@ def network(source: "Path | Source | config_lib.ModelConfig | BiLM", trainable: 
     return bilm if trainable else frozen(bilm)
 
 
-def _published(name: str, options: pathlib.Path, weights: pathlib.Path, tokenizer: str = "whitespace") -> Published:
-    return Published(name, read_options(options).model, tokenizer, options=options, weights_file=weights)
+def _published(name: str, options: pathlib.Path, weights: pathlib.Path) -> Published:
+    config, tokenizer = read_options(options).model, read_tokenizer(options)
+    return Published(name, config, tokenizer, path=weights.parent, options=options, weights_file=weights)

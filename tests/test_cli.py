@@ -127,11 +127,11 @@ WRONG = [
     (NEIGHBORS.replace("mine", "missing"), rf"\S*missing\S*: {NAMED} \(expected a Saved"),
     (
         "import smal --output new/model",
-        r"(NAME|smal): no model of this name; did you mean small\? \(expected one of",
+        rf"(NAME|smal): {NAMED}; did you mean small\? \(expected a Saved",
     ),
     ("verify --model englis", rf"(--model|englis): {NAMED}; did you mean english\? \(expected a folder"),
     ("verify --model no_graph", rf"\S*no_graph\S*: {NAMED} \(expected a folder with saved_model.pb"),
-    ("import w --workdir new/w", "w: a folder; give its files with --options and --weights$"),
+    ("import mine --workdir new/w", r"\S*mine\S*: not published files; use it as it is, or export it$"),
     ("import small", "NAME: requires --output, --workdir or both; found: none of them$"),
     ("import small --vocab a --workdir new/w", "NAME: requires --output, .*; found: --vocab, --workdir$"),
     ("import --weights text.txt --output new/model", "--weights: requires --options, .*; found: --output$"),

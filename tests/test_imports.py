@@ -22,7 +22,10 @@ FLOORS = (
     {"elmo_tf.sources"},
     {"elmo_tf.engines", "elmo_tf.training"},
     {"elmo_tf.embedder"},
-    {"elmo_tf.allennlp", "elmo_tf.api", "elmo_tf.beam", "elmo_tf.keras_layer", "elmo_tf.probes", "elmo_tf.spacy"},
+    {
+        *("elmo_tf.allennlp", "elmo_tf.api", "elmo_tf.beam", "elmo_tf.keras_layer", "elmo_tf.probes", "elmo_tf.push"),
+        "elmo_tf.spacy",
+    },
     {"elmo_tf.tasks"},
     {"elmo_tf.cli"},  # nothing imports the command line
 )

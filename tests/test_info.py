@@ -35,7 +35,7 @@ def test_it_prints_versions_and_what_would_be_chosen_without_importing_tensorflo
     assert found["blas"][0].keys() == {"name", "version", "architecture", "threads"}
     assert found["english"] == {"engine": "numpy", "precision": "float32"}
     assert found["gpus"] is None
-    assert found["extras"].keys() == {"beam", "text", "spacy", "tasks"} and found["extras"]["beam"]
+    assert found["extras"].keys() == {"beam", "text", "spacy", "tasks", "hub"} and found["extras"]["beam"]
     assert found["models"]["english"] > 13_292_897
 
 
@@ -86,7 +86,7 @@ def test_the_table_names_a_missing_package_and_cached_models(capsys, monkeypatch
         "not installed",
         "not looked for; use --devices",
     )
-    assert (rows["extras"], rows["not installed"]) == ("text, spacy", "beam, tasks")
+    assert (rows["extras"], rows["not installed"]) == ("text, spacy, hub", "beam, tasks")
     assert rows["CPU"].startswith("unknown; ") and rows["CPU"].endswith("; plain")
     assert rows["english"] == "engine numpy, float32"
     assert rows["training"] == "float32 if train.precision is auto: the CPU has no bfloat16 products"

@@ -35,7 +35,9 @@ def package(requirement: str) -> str:
 def test_every_extra_that_an_error_names_has_the_package_that_is_missing():
     for name, extra in extras._EXTRAS.values():
         assert name in map(package, EXTRAS[extra])
-    needed = {package(requirement) for extra in ("beam", "text", "spacy", "tasks") for requirement in EXTRAS[extra]}
+    needed = {
+        package(requirement) for extra in ("beam", "text", "spacy", "tasks", "hub") for requirement in EXTRAS[extra]
+    }
     assert needed == {name for name, _ in extras._EXTRAS.values()}
 
 
@@ -48,8 +50,8 @@ def test_the_versions_of_python_are_the_same_everywhere():
 
 def test_requirements_citation_and_licenses_are_those_of_the_project():
     lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
-    assert EXTRAS["all"] == ["elmo-tf[beam,text,tasks]"]
-    assert lines == [*PROJECT["dependencies"], *EXTRAS["beam"], *EXTRAS["text"], *EXTRAS["tasks"]]
+    assert EXTRAS["all"] == ["elmo-tf[beam,text,tasks,hub]"]
+    assert lines == [*PROJECT["dependencies"], *EXTRAS["beam"], *EXTRAS["text"], *EXTRAS["tasks"], *EXTRAS["hub"]]
     assert f"\nversion: {elmo_tf.__version__}\n" in (ROOT / "CITATION.cff").read_text()
     assert PROJECT["license"] == "Apache-2.0 AND CC-BY-SA-4.0"
     first = [(ROOT / file).read_text().split()[:2] for file in PROJECT["license-files"]]
@@ -75,7 +77,7 @@ def test_a_part_of_the_slow_tests_takes_at_most_ten_minutes_and_a_day_runs_them_
     assert re.search(r'cron: "\d+ \d+ \* \* \*"', daily) and "- run: make test-all\n" in daily
     pinned = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / ".ci" / "constraints.txt").read_text(), re.MULTILINE))
     needed = map(
-        package, [*PROJECT["dependencies"], *itertools.chain(*map(EXTRAS.get, ("beam", "text", "tasks", "dev")))]
+        package, [*PROJECT["dependencies"], *itertools.chain(*map(EXTRAS.get, ("beam", "text", "tasks", "hub", "dev")))]
     )
     assert {name.lower() for name in needed} - {"elmo-tf"} <= {name.lower() for name in pinned}
 

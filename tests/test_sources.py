@@ -95,9 +95,9 @@ def test_a_checksum_is_the_same_until_the_model_changes(of_all_kinds, tmp_path):
     for name, counts in (("assets/config.json", False), ("saved_model.pb", True)):
         (copy / name).write_bytes((copy / name).read_bytes() + b"\n")
         with pytest.raises(InputError, match=f"{name}: damaged: "):
-            sources.SavedModel(str(copy), MICRO).sha256()
+            sources.SavedModel(str(copy), MICRO, path=copy).sha256()
         checksums.write(copy)
-        assert (sources.SavedModel(str(copy), MICRO).sha256() != digests["version"]) == counts
+        assert (sources.SavedModel(str(copy), MICRO, path=copy).sha256() != digests["version"]) == counts
 
 
 def test_a_network_to_train_is_one_with_variables_to_train(of_all_kinds):

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from elmo_tf import config as config_lib
 from elmo_tf.errors import printable, suggestion
 
-SAVEDMODEL = "folder of a version or of a model (its newest version), or a name (`elmo-tf models`)"
+SAVEDMODEL = "folder of a version or of a model (its newest version), a name (`elmo-tf models`), or hf://owner/name"
 
 
 class PlainParser(argparse.ArgumentParser):

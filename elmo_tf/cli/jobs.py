@@ -111,7 +111,7 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     about = (
         "an exported model (a version's folder, or the model's for the newest), local or remote, a folder of published "
-        "files, or the name of a published model (`elmo-tf models`)"
+        "files, the name of a published model (`elmo-tf models`), or hf://owner/name"
     )
     add("--model", required=True, metavar="SOURCE", help=about)
     _add_text_options(parser, "the model's own")

@@ -1,10 +1,14 @@
-"""The commands `export`, `models`, `import` and `dump-weights`."""
+"""The commands `export`, `models`, `import`, `dump-weights` and `push`."""
 
 import argparse
 import dataclasses
-import os
+import logging
+import pathlib
+import tempfile
+from collections.abc import Callable
 from typing import Any
 
+from elmo_tf.cli import quiet
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
 from elmo_tf.display import table
 from elmo_tf.errors import InputError
@@ -21,6 +25,8 @@ _SOURCES = {
     "weights": ("--options, and --output, --workdir or both", {"options"}, {"vocab"}),
     "prefix": ("--options, --vocab and --workdir", {"options", "vocab", "workdir"}, {"output"}),
 }
+
+_log = logging.getLogger("elmo_tf")
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -46,12 +52,23 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     dump.add_argument("--softmax", action="store_true", help=help_text)
     add_checkpoint_argument(dump)
 
+    help_text = "share a model on Hugging Face's hub; as published files, with its softmax if it has one, and a card"
+    push = add_command(commands, "push", _push, help_text, needs_tensorflow=False)
+    push.add_argument("source", metavar="SOURCE", help="a workdir, a SavedModel, published files or a name")
+    push.add_argument("address", metavar="ADDRESS", help="hf://owner/name; made if it does not exist")
+    help_text = "the license, as the hub writes it: cc-by-sa-4.0, apache-2.0, other"
+    push.add_argument("--license", dest="license_code", required=True, metavar="CODE", help=help_text)
+    push.add_argument("--language", metavar="CODE", help="the language of the text: en")
+    push.add_argument("--private", action="store_true", help="make a new model private")
+    push.add_argument("--revision", metavar="BRANCH", help="commit to this branch (default: main); made if needed")
+    push.add_argument("--dry-run", metavar="DIR", help="write the files to this new folder, and push nothing")
+
 
 def _add_import(commands: argparse._SubParsersAction) -> None:
     help_text = "turn a published model, published files or a bilm-tf checkpoint into a SavedModel or a workdir"
     parser = add_command(commands, "import", _import, help_text)
     source = parser.add_mutually_exclusive_group(required=True)
-    help_text = "a published model (`elmo-tf models` lists them); downloaded once"
+    help_text = "a published model (`elmo-tf models` lists them), hf://owner/name, or a folder of published files"
     source.add_argument("name", nargs="?", metavar="NAME", help=help_text)
     source.add_argument("--weights", metavar="FILE", help="a published weights.hdf5")
     source.add_argument("--checkpoint", dest="prefix", metavar="PREFIX", help="a training checkpoint of bilm-tf")
@@ -123,8 +140,6 @@ def _import(arguments: argparse.Namespace) -> None:
         _import_system(arguments)
         return
     _check_import(arguments)
-    if arguments.name is not None and os.path.isdir(arguments.name) and not models.is_name(arguments.name):
-        raise InputError(arguments.name, "a folder; give its files with --options and --weights")
     if arguments.prefix is not None:
         print(importing.import_checkpoint(arguments.prefix, arguments.options, arguments.vocab, arguments.workdir).path)
     else:
@@ -154,26 +169,29 @@ def _check_import(arguments: argparse.Namespace) -> None:
 
 
 def _import_published(arguments: argparse.Namespace) -> None:
+    from elmo_tf import sources
     from elmo_tf.model.fast import new_softmax
     from elmo_tf.published import arrays, models
     from elmo_tf.published import weights as published_weights
     from elmo_tf.savedmodel import writing
     from elmo_tf.training import importing
 
-    options, weights, provenance, settings = arguments.options, arguments.weights, {}, _settings(arguments)
     if arguments.workdir is not None:
         staging.check_absent(arguments.workdir)
-    if arguments.name is not None:
-        model = models.find(arguments.name)
-        provenance, settings = {"model": model.name}, {"tokenizer": model.tokenizer} | settings
-        options, weights = model.files()
+    find: Callable[..., sources.Source] = sources.named if models.is_name(arguments.name) else sources.find
+    source = find(arguments.name or (arguments.options, arguments.weights))
+    if not isinstance(source, sources.Published):
+        raise InputError(source.name, "not published files; use it as it is, or export it")
+    options, weights, settings = source.options, source.weights_file, _settings(arguments)
+    settings.setdefault("tokenizer", source.tokenizer)
+    provenance = {} if pathlib.Path(source.name).is_absolute() else {"model": source.name}
     config, bilm = published_weights.load(options, weights)
     stored = arrays.read_softmax(weights, config.model)
     if arguments.softmax and stored is None:
         raise InputError(str(weights), f"the model has no softmax: no {models.SOFTMAX_FILE} beside this file")
     if stored is not None:
         bilm.softmax = new_softmax(stored.kernel, stored.bias)
-    words, tokenizer = stored and stored.vocabulary, settings.get("tokenizer", "whitespace")
+    words, tokenizer = stored and stored.vocabulary, settings["tokenizer"]
     if arguments.output is not None:
         provenance |= published_weights.provenance(options, weights)
         settings |= {"vocabulary": words if arguments.softmax else None}
@@ -186,3 +204,22 @@ def _dump_weights(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import importing
 
     print(importing.dump_weights(arguments.workdir, arguments.output, arguments.checkpoint, arguments.softmax))
+
+
+def _push(arguments: argparse.Namespace) -> None:
+    from elmo_tf import push, sources
+    from elmo_tf.published import hub
+
+    address = "@".join(filter(None, (arguments.address, arguments.revision)))
+    hub.parse(address)
+    source = sources.find(arguments.source)
+    if source.needs_tensorflow:
+        quiet.load_tensorflow(on_gpu=False)
+    with tempfile.TemporaryDirectory() as scratch:
+        output = arguments.dry_run or pathlib.Path(scratch, "model")
+        folder = push.write_folder(source, output, address, arguments.license_code, arguments.language)
+        for path in sorted(folder.iterdir()):
+            _log.info("%s: %s bytes", path.name, f"{path.stat().st_size:,}")
+        if not arguments.dry_run:
+            _log.info("pushing these files to %s%s", address, ", private" if arguments.private else "")
+        print(arguments.dry_run or hub.upload(address, folder, arguments.private, push.FILES))

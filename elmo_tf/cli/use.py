@@ -82,9 +82,15 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> None:
+    from elmo_tf import sources
+    from elmo_tf.published.models import is_hub_address
     from elmo_tf.savedmodel import verification
 
-    for line in verification.verify(arguments.model):
+    on_hub = sources.find(arguments.model) if is_hub_address(arguments.model) else None
+    if isinstance(on_hub, sources.Published):  # large files have been compared with the hub's SHA-256
+        print(f"{on_hub.name}: intact, with the {len(on_hub.weights())} arrays that its options ask for")
+        return
+    for line in verification.verify(on_hub.path if on_hub else arguments.model):
         print(line, flush=True)
 
 

@@ -3,7 +3,7 @@
 import os
 import pathlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import h5py
@@ -132,6 +132,19 @@ def read_weights(path: str | os.PathLike, config: ModelConfig) -> Iterator[tuple
     our_name = {names.hdf5: name for name, names in stored.items() if names.hdf5}
     for name, values in read_hdf5(path, {names.hdf5: names.shape for names in stored.values() if names.hdf5}):
         yield our_name[name], values.reshape(shape_of[our_name[name]])
+
+
+def write(folder: pathlib.Path, weights: Iterable[tuple[str, np.ndarray]], softmax: "Softmax | None" = None) -> None:
+    """Writes `weights.hdf5` in a folder, from arrays by our names; with a softmax, also it and its words."""
+    with h5py.File(folder / WEIGHTS_FILE, "w") as file:
+        for name, values in weights:
+            stored = published_names(name, values.shape)
+            if stored.hdf5 is not None:
+                file[stored.hdf5] = values.reshape(stored.shape)
+    if softmax is not None:
+        (folder / VOCABULARY_FILE).write_bytes(softmax.vocabulary.to_bytes())
+        with h5py.File(folder / SOFTMAX_FILE, "w") as file:
+            file["kernel"], file["bias"] = softmax.kernel, softmax.bias
 
 
 def read_softmax(weights: str | os.PathLike, config: ModelConfig) -> "Softmax | None":

@@ -15,6 +15,7 @@ from elmo_tf.published.options import read_options
 ADDRESS = "https://allennlp.s3.amazonaws.com/models/elmo"
 MIRROR_VARIABLE = "ELMO_TF_MIRROR"
 HOME_VARIABLE = "ELMO_TF_HOME"
+HUB_SCHEME = "hf://"
 
 # Names of a model's two files on this machine.
 OPTIONS_FILE = "options.json"
@@ -227,6 +228,11 @@ def home() -> pathlib.Path:
 def is_name(value: object) -> bool:
     """Whether `value` is the name of a model in the table."""
     return isinstance(value, str) and value in {model.name for model in MODELS}
+
+
+def is_hub_address(value: object) -> bool:
+    """Whether `value` is an address on Hugging Face's hub, which `elmo_tf.published.hub` fetches."""
+    return isinstance(value, str) and value.startswith(HUB_SCHEME)
 
 
 def is_system(value: object) -> bool:

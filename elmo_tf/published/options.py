@@ -3,6 +3,7 @@
 import operator
 import os
 import pathlib
+import typing
 from typing import Any, NamedTuple
 
 from elmo_tf import config as config_lib
@@ -48,6 +49,7 @@ _OPTIONS = (
     _Option("sample_softmax", None, True, (True, False)),  # False: no negatives
     _Option("n_tokens_vocab", None, None),  # compared with the softmax
     _Option("n_train_tokens", None, None),  # not needed: training counts the tokens of its records
+    _Option("tokenizer", None, "whitespace", typing.get_args(config_lib.Tokenizer)),  # only written here
 )
 
 
@@ -96,8 +98,13 @@ def _settings(options: dict[str, Any], vocab_size: int | None) -> dict:
     return settings
 
 
-def write_options(model: config_lib.ModelConfig, path: str | os.PathLike) -> None:
-    """Writes the `options.json` of a network for inference with bilm-tf or AllenNLP."""
+def read_tokenizer(options: str | os.PathLike) -> str:
+    """Returns how a model splits sentences, from an `options.json` that `read_options` accepts."""
+    return json_file.read(options, dict).get("tokenizer") or "whitespace"
+
+
+def write_options(model: config_lib.ModelConfig, path: str | os.PathLike, tokenizer: str = "whitespace") -> None:
+    """Writes the `options.json` of a network for inference with bilm-tf or AllenNLP, which ignore the tokenizer."""
     options: dict = {}
     for option in _OPTIONS:
         if option.setting is not None and option.setting.startswith("model."):
@@ -105,6 +112,8 @@ def write_options(model: config_lib.ModelConfig, path: str | os.PathLike) -> Non
             _put(options, option.key, value)
         elif option.key == "char_cnn.n_characters":
             _put(options, option.key, option.default)
+    if tokenizer != "whitespace":
+        options["tokenizer"] = tokenizer
     pathlib.Path(path).write_text(json_file.dumps(options) + "\n", "utf-8")
 
 

@@ -6,7 +6,6 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-import h5py
 import keras
 import tensorflow as tf
 
@@ -14,10 +13,10 @@ from elmo_tf import config as config_lib
 from elmo_tf.files.staging import new_folder
 from elmo_tf.model.fast import BiLM
 from elmo_tf.model.variables import relative_names
-from elmo_tf.published import arrays
-from elmo_tf.published.models import OPTIONS_FILE, SOFTMAX_FILE, VOCABULARY_FILE, WEIGHTS_FILE
+from elmo_tf.published import arrays, card
+from elmo_tf.published.models import OPTIONS_FILE
 from elmo_tf.published.options import read_options, write_options
-from elmo_tf.text.vocabulary import Vocabulary
+from elmo_tf.text.vocabulary import Softmax, Vocabulary
 
 
 def names(bilm: BiLM) -> list[tuple[keras.Variable, arrays.Names]]:
@@ -44,24 +43,26 @@ def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config
     return config, BiLM.from_weights(config.model, values)
 
 
-def dump(bilm: BiLM, output: str | os.PathLike, vocabulary: Vocabulary | None = None) -> pathlib.Path:
+def dump(
+    bilm: BiLM,
+    output: str | os.PathLike,
+    vocabulary: Vocabulary | None = None,
+    tokenizer: str = "whitespace",
+    facts: card.Facts | None = None,
+) -> pathlib.Path:
     """Writes `options.json` and `weights.hdf5`, for bilm-tf and AllenNLP, to the new folder `output`, all or nothing.
 
     With a `vocabulary`, the network's softmax is written to `softmax.hdf5`, and its words to `vocab.txt`; other
-    programs ignore these files.
+    programs ignore these files, and the `tokenizer` in `options.json`. The card, with `facts`, is beside them.
     """
+    values = ((name, keras.ops.convert_to_numpy(variable)) for name, variable in relative_names(bilm).items())
+    softmax = None
+    if vocabulary is not None:
+        softmax = Softmax(bilm.softmax.kernel.numpy(), bilm.softmax.bias.numpy(), vocabulary)
     with new_folder(output) as folder:
-        write_options(bilm.config, folder / OPTIONS_FILE)
-        with h5py.File(folder / WEIGHTS_FILE, "w") as file:
-            for variable, name in names(bilm):
-                if name.hdf5 is not None:
-                    values = keras.ops.convert_to_numpy(variable)
-                    file.create_dataset(name.hdf5, data=values.reshape(name.shape), dtype="float32")
-        if vocabulary is not None:
-            (folder / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
-            with h5py.File(folder / SOFTMAX_FILE, "w") as file:
-                for variable in bilm.softmax.variables:
-                    file.create_dataset(variable.name, data=keras.ops.convert_to_numpy(variable), dtype="float32")
+        write_options(bilm.config, folder / OPTIONS_FILE, tokenizer)
+        arrays.write(folder, values, softmax)
+        card.write(folder, os.path.basename(os.path.abspath(output)), bilm.config, tokenizer, vocabulary, facts or {})
     return pathlib.Path(output)
 
 

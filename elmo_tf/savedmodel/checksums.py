@@ -11,6 +11,7 @@ import msgspec
 from elmo_tf.errors import InputError
 from elmo_tf.files import intact, json_file
 from elmo_tf.files.json_file import Count
+from elmo_tf.published import card
 from elmo_tf.savedmodel import contract
 
 
@@ -22,7 +23,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 def write(folder: pathlib.Path) -> None:
-    """Writes the list of all files in `folder`."""
+    """Writes the list of all files in `folder` but the card, which people may edit."""
     listed = {
         name: {"bytes": (folder / name).stat().st_size, "sha256": _sha256(folder / name)} for name in _names(folder)
     }
@@ -65,9 +66,9 @@ def check_unlisted(savedmodel: pathlib.Path, listed: dict[str, Listed]) -> None:
 
 
 def _names(folder: pathlib.Path) -> list[str]:
-    """Returns the sorted paths of all files in the folder except the list, relative to it."""
+    """Returns the sorted paths of all files in the folder, relative to it, except the list and the card."""
     names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
-    return sorted(name for name in names if name != contract.CHECKSUMS_FILE)
+    return sorted(name for name in names if name not in (contract.CHECKSUMS_FILE, card.FILE))
 
 
 def _sha256(path: pathlib.Path) -> str:

@@ -15,6 +15,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.model.fast import BiLM
 from elmo_tf.model.scalar_mix import Mix, build_mix
+from elmo_tf.published import card
 from elmo_tf.savedmodel import assets, checksums, contract, root, sample_calls, verification
 from elmo_tf.text import tokenizers
 from elmo_tf.text.vocabulary import Vocabulary
@@ -31,6 +32,7 @@ def export(
     provenance: dict[str, Any] | None = None,
     tokenizer: str = "whitespace",
     vocabulary: Vocabulary | None = None,
+    facts: card.Facts | None = None,
 ) -> pathlib.Path:
     """Writes `bilm` to the next version's folder in `output`, after a fresh process has verified it.
 
@@ -40,6 +42,7 @@ def export(
         output, mix, gamma, tokenizer: as for `elmo_tf.export`.
         provenance: JSON to keep in `assets/provenance.json`: where weights and vocabulary came from.
         vocabulary: the words of the network's softmax, which is then exported too, with the signature `score`.
+        facts: what the model's card says beside its sizes and its mix.
 
     Returns:
         the new version's folder.
@@ -65,6 +68,7 @@ def export(
         sample_calls.write_warmup(version, name, max_chars)
         inputs = sample_calls.inputs_of(sample_calls.SENTENCES, max_chars)
         sample_calls.write(version, signatures, inputs, tokenizer)
+        card.write(version, name, bilm.config, tokenizer, vocabulary, (facts or {}) | card.mix(mix, gamma))
 
     version = new_version(folder, write)
     if tokenizer == "unicode":

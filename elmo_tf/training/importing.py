@@ -11,7 +11,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, damage_reported, unreadable
 from elmo_tf.files import staging
 from elmo_tf.model.fast import BiLM
-from elmo_tf.published import arrays
+from elmo_tf.published import arrays, card
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import read_options
 from elmo_tf.text import vocabulary as vocabulary_lib
@@ -65,7 +65,8 @@ def dump_weights(
 ) -> pathlib.Path:
     """Writes the network of a workdir's checkpoint as `options.json` and `weights.hdf5` in the new folder `output`.
 
-    With `softmax`, also writes `softmax.hdf5` and `vocab.txt`. `checkpoint` is as for `checkpoints.load`.
+    With `softmax`, also writes `softmax.hdf5` and `vocab.txt`. `checkpoint` is as for `checkpoints.load`. The model's
+    card, `README.md`, is beside them.
 
     Raises:
         InputError: if there is no checkpoint, or no softmax to write, or `output` is in use.
@@ -73,8 +74,9 @@ def dump_weights(
     opened = open_workdir(workdir)
     if softmax and opened.vocabulary is None:
         raise InputError(str(opened.path), "this model has no softmax")
-    bilm, _ = checkpoints.restore(opened, checkpoint)
-    return published_weights.dump(bilm, output, opened.vocabulary if softmax else None)
+    bilm, progress = checkpoints.restore(opened, checkpoint)
+    words, facts = opened.vocabulary if softmax else None, card.trained(opened, progress)
+    return published_weights.dump(bilm, output, words, opened.tokenizer, facts)
 
 
 def save_new(

@@ -15,6 +15,7 @@ from elmo_tf import embedder, sources
 from elmo_tf.beam.job_config import require
 from elmo_tf.errors import InputError
 from elmo_tf.files import stores
+from elmo_tf.published import models
 from elmo_tf.savedmodel import assets, contract
 
 
@@ -105,9 +106,9 @@ def local_copy(savedmodel: str) -> Iterator[tuple[str, str]]:
     """Yields a local path of the model; a remote model's newest version is copied for the duration of the block.
 
     Yields:
-        the local path, and `savedmodel`, or the version's folder in it that was copied.
+        the local path, or the address on the hub; and `savedmodel`, or the version's folder in it that was copied.
     """
-    if stores.is_local(savedmodel):
+    if stores.is_local(savedmodel) or models.is_hub_address(savedmodel):
         yield savedmodel, savedmodel
         return
     stores.check_folder(savedmodel)

@@ -101,7 +101,7 @@ def _find_model(config: EmbedConfig) -> tuple[sources.Source, str, str]:
         require(path, not isinstance(source, sources.Workdir), stays, "a workdir")
         source = source.with_precision(config.precision)
         embedder.check_layers(config.layers, source.num_layers)
-        return source, source.name if stores.is_local(remote) else remote, source.sha256()
+        return source, source.name if path == remote else remote, source.sha256()
 
 
 def _output_path(config: EmbedConfig) -> str:
