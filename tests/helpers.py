@@ -9,10 +9,15 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorboard import default, program
 from tensorboard.plugins.hparams import metadata as hparams_metadata
 
 from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig
@@ -162,6 +167,24 @@ def batch_char_ids(sentences: list[list[bytes]], max_length: int | None = None) 
     for row, sentence in zip(ids, sentences, strict=True):
         row[: len(sentence)] = char_ids.encode_tokens(sentence)
     return ids
+
+
+def tensorboard(logdir: pathlib.Path) -> str:
+    """Starts TensorBoard in this process, on loopback, and returns its address."""
+    board = program.TensorBoard(plugins=default.get_plugins())
+    board.configure(argv=["", "--logdir", str(logdir), "--port", "0", "--host", "127.0.0.1", "--load_fast", "false"])
+    return board.launch()
+
+
+def answered(address: str, is_complete: Callable[[Any], bool]) -> Any:
+    """Returns what TensorBoard answers at an address as JSON, once it has read the files."""
+    for _ in range(60):
+        with urllib.request.urlopen(address) as answer:
+            content = json.load(answer)
+        if is_complete(content):
+            break
+        time.sleep(0.5)
+    return content
 
 
 def hparams_of(run: pathlib.Path) -> dict[str, object]:

@@ -10,9 +10,14 @@ for a dead worker's answers without a timeout.
 For workers that are threads (multi_threading): the `print` of `sdk_worker`, with which they print a step's traceback.
 
 For options: `_add_argparse_args` of each kind of `PipelineOptions`: Beam itself ignores misspelled options.
+
+For notebooks: `interactive_utils.is_in_ipython`. Beam imports its interactive runner where that is true, to label steps
+by their cells; the runner needs pandas, and fails with pandas 3.
 """
 
+import contextlib
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -23,6 +28,7 @@ from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES, Flink
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
 from apache_beam.runners.worker import sdk_worker, worker_pool_main
 from apache_beam.transforms import environments
+from apache_beam.utils import interactive_utils
 
 WORKER_MODULE = "apache_beam.runners.worker.sdk_worker_main"
 
@@ -42,6 +48,17 @@ def listen_on_loopback() -> None:
     loopback_grpc = types.SimpleNamespace(**vars(grpc) | {"server": _loopback_server})
     for module in (abstract_job_service, local_job_service, worker_handlers, worker_pool_main):
         setattr(module, "grpc", loopback_grpc)  # noqa: B010
+
+
+@contextlib.contextmanager
+def as_outside_notebooks() -> Iterator[None]:
+    """In the block, Beam builds pipelines in a notebook as in any other program."""
+    is_in_ipython = interactive_utils.is_in_ipython
+    interactive_utils.is_in_ipython = lambda: False
+    try:
+        yield
+    finally:
+        interactive_utils.is_in_ipython = is_in_ipython
 
 
 def hide_tracebacks() -> None:

@@ -162,7 +162,7 @@ def configured_pipeline(
     except (ValueError, TypeError, ImportError, AttributeError) as error:
         raise InputError("runner", " ".join(str(error).split())) from None
     try:
-        with interrupts.termination_as_interrupt(), context:
+        with interrupts.termination_as_interrupt(), beam_internals.as_outside_notebooks(), context:
             yield pipeline
     finally:
         shutil.rmtree(pipeline.local_tempdir, ignore_errors=True)  # if it did not run, Beam has not removed it

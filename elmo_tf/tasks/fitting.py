@@ -23,6 +23,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, damage_reported
 from elmo_tf.files import intact, json_file, stores
 from elmo_tf.files.progress import ProgressLine
+from elmo_tf.keras_layer import ELMo
 from elmo_tf.tasks import batching
 from elmo_tf.tasks.batching import Predictor
 from elmo_tf.tasks.recipe import Fit
@@ -116,6 +117,18 @@ def learning_rate(recipe: Fit, history: History, metric: str, step: int = 0) -> 
         if waited == recipe.halve_after:
             rate, waited = rate / 2, 0
     return rate
+
+
+def mixes(network: keras.Model, place: str) -> dict[str, float]:
+    """Returns each layer's weight and gamma of the mix at each `place` of a network, by names for TensorBoard."""
+    layers = [layer for layer in network.layers if isinstance(layer, ELMo)]
+    names = ("input", "output") if place == "both" else (place,)
+    values: dict[str, float] = {}
+    for name, mix in zip(names, layers[0].mixes if layers else (), strict=False):
+        weights = enumerate(tf.nn.softmax(mix.scalar_parameters).numpy().tolist())
+        values |= {f"elmo_{name}/layer_{number}": weight for number, weight in weights}
+        values[f"elmo_{name}/gamma"] = float(mix.gamma)
+    return values
 
 
 class _Training(keras.Model):
@@ -230,6 +243,7 @@ class _Epochs(keras.callbacks.Callback):
             best = best_epoch(self._history, self._metric)
             text += f", dev {self._metric} {scores[self._metric]:.2f}"
             text += f", best {self._history[best]['dev'][self._metric]:.2f} of epoch {best + 1}"
+        logs |= mixes(self._predictor.networks[0], self._predictor.system.recipe.elmo.place)  # for TensorBoard, too
         entry["seconds"] = round(time.monotonic() - self._started_at, 1)
         self._state.save(self._history)
         self._line.clear()

@@ -169,6 +169,8 @@ class Run:
         preparation.describe(self.workdir, self.state, self.checkpointing)
         board = Board(self.workdir.logs)
         board.configuration(self.workdir.config, self.state.step)
+        if 0 == self.state.step < self.state.last_step and self.trainer.config.look_steps > 0:
+            board.network(self.trainer.bilm)
         return Reports(metrics, board, Diagnostics(self.trainer, self.state.records.vocabulary.tokens))
 
     def _catch_up(self) -> None:

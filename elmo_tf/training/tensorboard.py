@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf import text_format
 from tensorboard.plugins.hparams import api as hparams_api
 
 from elmo_tf import config as config_lib
@@ -21,7 +22,7 @@ from elmo_tf.text.vocabulary import SPECIAL_TOKENS
 from elmo_tf.training.step import Trainer
 
 if TYPE_CHECKING:
-    from elmo_tf.model.bilm import States
+    from elmo_tf.model.bilm import PlainBiLM, States
     from elmo_tf.records.windows import Window
 
 _log = logging.getLogger("elmo_tf")
@@ -37,6 +38,8 @@ _LAYERS = (
     (r"((forward|backward)_\d+)/.*", r"lstm_\1"),
     (r"softmax/.*", "softmax"),
 )
+# The scopes of a graph's layers: Keras opens each twice, so that the operations are in the second one, with `_1`.
+_SCOPES = r'(?<=["/^])(char_cnn|highway_\d+|projection|(?:forward|backward)_\d+|softmax)_1(?=/)'
 # Descriptions of TensorBoard's cards, by tag or by group.
 _DESCRIPTIONS = {
     "configuration": "The settings of the run.",
@@ -83,6 +86,11 @@ class Board:
             tf.summary.text("configuration", "\n".join(lines), step, _description("configuration"))
             # Named, because runs without a name and with equal settings would be one row.
             hparams_api.hparams(config_lib.hparams(config), str(self._run.absolute().parent))
+
+    def network(self, bilm: "PlainBiLM") -> None:
+        """Shows the network in the tab Graphs."""
+        with self._writing():
+            tf.summary.graph(network_graph(bilm))
 
     def scalars(self, group: str, values: dict[str, float], step: int) -> None:
         """Adds a point to the curve of each value."""
@@ -132,6 +140,27 @@ class Board:
             if not self._failed:
                 _log.warning("warning: TensorBoard's files in %s cannot be written: %s", self._run, error)
             self._failed = True
+
+
+def network_graph(bilm: "PlainBiLM") -> tf.compat.v1.GraphDef:
+    """Returns the network with its softmax as a graph of the plain layers of `bilm.py`, whatever computes in training.
+
+    Its inputs are the character ids `(2, B, T, C)` and the targets `(2, B, T)` of both directions.
+    """
+
+    def losses(char_ids: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
+        with tf.name_scope("initial_states"):
+            states = bilm.zero_states(tf.shape(targets)[1])
+        directions = tf.unstack(bilm.char_cnn(char_ids))
+        outputs, _ = bilm.run_directions(directions, states, lambda lstm, *given: lstm(*given))
+        top = tf.reshape(tf.stack([layers[-1] for layers in outputs]), (-1, bilm.config.lstm.projection_dim))
+        return bilm.softmax(top, tf.reshape(targets, (-1,)))
+
+    shape = 2, None, None
+    ids = tf.TensorSpec((*shape, bilm.config.char_cnn.max_chars_per_token), tf.int32, "char_ids")
+    traced = tf.function(losses, autograph=False).get_concrete_function(ids, tf.TensorSpec(shape, tf.int32, "targets"))
+    text = re.sub(_SCOPES, r"\1", str(traced.graph.as_graph_def()))
+    return text_format.Parse(text, tf.compat.v1.GraphDef())
 
 
 class Before(NamedTuple):

@@ -11,11 +11,13 @@ import sys
 import tempfile
 import threading
 import time
+import types
 
 import apache_beam as beam
 import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.runners.portability import local_job_service
+from apache_beam.utils import interactive_utils
 
 from elmo_tf.beam import beam_internals, runners
 from elmo_tf.beam.preprocess import PreprocessConfig, run, shards
@@ -99,6 +101,16 @@ def test_output_is_the_same_bytes_on_every_runner_and_no_job_listens_beyond_this
     assert addresses or runner not in ("threads", "processes") or not HAS_PROC
     noise = [line for line in err.splitlines() if re.search("warn|Traceback", line, re.IGNORECASE)]
     assert noise == [] or runner in ("processes", "portable")  # their workers log when a slow machine ends them
+
+
+def test_a_job_in_a_notebook_needs_no_pandas(text, expected, tmp_path, monkeypatch):
+    """Beam imports its interactive runner there, which fails without pandas, and with pandas 3."""
+    shell = types.SimpleNamespace(config={"IPKernelApp": {}}, execution_count=1)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    jobs.run("preprocess", options(text, tmp_path))
+    assert [contents(tmp_path / split) for split in ("train", "heldout")] == expected
+    assert interactive_utils.is_in_notebook()
 
 
 def damaged(tmp_path: pathlib.Path) -> list[object]:

@@ -1,5 +1,7 @@
 """Epochs, schedules and moving averages. Of resuming after a kill, test_runs.py has more."""
 
+import urllib.parse
+
 import keras
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from elmo_tf.tasks import fitting
 from elmo_tf.tasks.recipe import Fit
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
 from tests import checks
-from tests.helpers import hparams_of
+from tests.helpers import MICRO, answered, hparams_of, tensorboard
 from tests.tasks import toy
 
 WORDS = {"good": ["fine", "great", "warm"], "bad": ["poor", "dull", "cold"]}
@@ -166,3 +168,29 @@ def test_tensorboard_has_the_recipe_and_the_best_score_for_its_comparison_of_run
                 if value.tag == "epoch_best_dev_accuracy":
                     best[event.step] = tf.make_ndarray(value.tensor)
     assert best == {0: 10, 1: 30, 2: 30}
+
+
+@pytest.mark.slow
+def test_tensorboard_has_the_mix_at_each_place_after_each_epoch(tmp_path, monkeypatch):
+    scripted(monkeypatch, 10, 20, 30)  # the last epoch is the best, so its weights are the network's in the end
+    recipe = override(toy.Task.recipes["small"], ["words.min_count=1", "fit.epochs=3", "fit.learning_rate=0.1"])
+    system = toy.Task(recipe, ["bad", "good"])
+    vectors = TokenVectors(recipe, word_table(recipe, [example.tokens for example in DATA], []), MICRO)
+    fitting.fit(system, system.network(vectors), DATA, DATA, tmp_path)
+    names = ["gamma", "layer_0", "layer_1", "layer_2"]
+    tags = [f"epoch_elmo_{place}/{name}" for place in ("input", "output") for name in names]
+    address = f"{tensorboard(tmp_path / 'logs')}data/plugin/scalars"
+    runs = answered(f"{address}/tags", lambda runs: set(tags) <= runs.get("train", {}).keys())
+    assert sorted(tag for tag in runs["train"] if "elmo" in tag) == tags
+    curves = {}
+    for tag in tags:
+        query = urllib.parse.urlencode({"run": "train", "tag": tag})
+        points = answered(f"{address}/scalars?{query}", lambda points: len(points) == 3)
+        assert [step for _, step, _ in points] == [0, 1, 2]
+        curves[tag] = np.array([value for *_, value in points])
+    for place, mix in zip(("input", "output"), vectors.elmo.mixes, strict=True):
+        gamma, *weights = (curves[f"epoch_elmo_{place}/{name}"] for name in names)
+        assert gamma[-1] == pytest.approx(float(mix.gamma)) and len(set(gamma)) == 3
+        assert [weight[-1] for weight in weights] == pytest.approx(tf.nn.softmax(mix.scalar_parameters).numpy())
+        np.testing.assert_allclose(np.sum(weights, axis=0), 1, **checks.FEW)
+        assert len(set(weights[0])) == 3

@@ -7,12 +7,11 @@ import time
 import urllib.request
 
 import pytest
-from tensorboard import default, program
 
 from elmo_tf import config as config_lib
 from elmo_tf.training import loop
 from elmo_tf.workdir.folder import Workdir
-from tests.helpers import MICRO_CONFIG, hparams_of
+from tests.helpers import MICRO_CONFIG, hparams_of, tensorboard
 from tests.training.test_loop import with_train
 
 RATE, BEST = "train.learning_rate", "heldout/best_perplexity"
@@ -45,9 +44,7 @@ def test_a_workdir_has_its_settings(records, tmp_path):
 
 def session_groups(logdir) -> dict[str, tuple[float, float]]:
     """Returns the rows of the tab: by workdir, the learning rate and the best perplexity."""
-    board = program.TensorBoard(plugins=default.get_plugins())
-    board.configure(argv=["", "--logdir", str(logdir), "--port", "0", "--host", "127.0.0.1", "--load_fast", "false"])
-    address = f"{board.launch()}data/plugin/hparams/session_groups"
+    address = f"{tensorboard(logdir)}data/plugin/hparams/session_groups"
     statuses = ["STATUS_UNKNOWN", "STATUS_SUCCESS", "STATUS_FAILURE", "STATUS_RUNNING"]
     columns = [{"hparam": RATE}, {"metric": {"tag": BEST, "group": ""}}]
     asked = {"allowedStatuses": statuses, "colParams": columns, "startIndex": 0, "sliceSize": 10}
