@@ -21,10 +21,11 @@ help:
 	@echo "make format    let ruff format and fix the code"
 	@echo "make wheel     build the wheel into dist/"
 	@echo "make clean     remove .venv, build/, dist/, site/ and the SavedModels of demo and savedmodels"
-	@echo "With any of them: PYTHON=python3.12 makes .venv with that Python (3.11 to 3.13; default: the newest found)"
+	@echo "With any of them: PYTHON=python3.12 makes .venv with that Python (3.11 to 3.13; default: the newest found),"
+	@echo "                  LOCKED=1 installs the versions of requirements-dev.lock (default: the newest allowed)"
 
 setup:
-	@.ci/setup "$(PYTHON)"
+	@LOCKED=$(LOCKED) .ci/setup "$(PYTHON)"
 
 demo: setup
 	$(BIN)/python examples/demo.py

@@ -15,6 +15,7 @@ import types
 
 import pytest
 import tensorflow as tf
+from packaging import requirements
 from pytest_split import algorithms
 
 import elmo_tf
@@ -26,6 +27,7 @@ from tests.helpers import ROOT, require_package_index, run_python, write_records
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = SETTINGS["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+LOCK = (ROOT / "requirements-dev.lock").read_text()
 
 
 def package(requirement: str) -> str:
@@ -75,11 +77,28 @@ def test_a_part_of_the_slow_tests_takes_at_most_ten_minutes_and_a_day_runs_them_
         assert 0 < part.duration < 600  # even if one process runs all of it
     daily = (ROOT / ".github" / "workflows" / "daily.yml").read_text()
     assert re.search(r'cron: "\d+ \d+ \* \* \*"', daily) and "- run: make test-all\n" in daily
-    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / ".ci" / "constraints.txt").read_text(), re.MULTILINE))
-    needed = map(
-        package, [*PROJECT["dependencies"], *itertools.chain(*map(EXTRAS.get, ("beam", "text", "tasks", "hub", "dev")))]
+
+
+def test_the_lock_has_hashes_and_a_version_in_every_range_and_names_no_server():
+    assert "--extra dev --generate-hashes" in (ROOT / "BUILD.md").read_text()
+    entries = re.findall(
+        r"^([\w.-]+)==([^\s;]+)[^\n]*\\\n((?: +--hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", LOCK, re.MULTILINE
     )
-    assert {name.lower() for name in needed} - {"elmo-tf"} <= {name.lower() for name in pinned}
+    assert len(entries) == len(re.findall(r"^\S", LOCK, re.MULTILINE))  # nothing else is in it
+    assert "://" not in LOCK and not re.search("(^| )/", LOCK, re.MULTILINE)
+    listed = [*PROJECT["dependencies"], *itertools.chain(*map(EXTRAS.get, ("beam", "text", "tasks", "hub", "dev")))]
+    for needed in map(requirements.Requirement, listed):
+        name = re.sub("[._]", "-", needed.name).lower()
+        versions = [version for locked, version, _ in entries if locked == name]
+        assert name == "elmo-tf" or (versions and all(map(needed.specifier.contains, versions))), needed
+
+
+@pytest.mark.parametrize("name", ["daily", "release", "test"])
+def test_the_workflows_install_what_is_locked(name):
+    text = (ROOT / ".github" / "workflows" / f"{name}.yml").read_text()
+    first = re.search(r"- run: (?:make setup|\.ci/run)(?:.*\n){1,4}", text)[0]
+    assert re.search("LOCKED(=|: )1\n", first)
+    assert "--require-hashes -r requirements-dev.lock" in (ROOT / ".ci" / "setup").read_text()
 
 
 @pytest.mark.slow
@@ -286,20 +305,67 @@ def run_outside(folder: pathlib.Path, *command: str | os.PathLike) -> subprocess
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+def new_environment(folder: pathlib.Path, python: str, *packages: str | os.PathLike) -> pathlib.Path:
+    """Makes a virtual environment with packages in `folder`; returns its commands."""
+    folder.mkdir(exist_ok=True)
+    run_outside(folder, python, "-m", "venv", folder / "venv").check_returncode()
+    commands = folder / "venv" / "bin"
+    pip = (commands / "python", "-m", "pip", "--disable-pip-version-check", "install")
+    done = run_outside(folder, *pip, *packages)
+    assert done.returncode == 0, done.stderr
+    return commands
+
+
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The wheel, and the commands of a fresh environment with it and no extra; from PyPI, a minute or two."""
+def built(tmp_path_factory):
+    """The wheel and the sdist that it was made from, as in a release; the tools are from PyPI."""
     require_package_index()
-    folder = tmp_path_factory.mktemp("wheel")
+    folder = tmp_path_factory.mktemp("built")
     shutil.copytree(ROOT / "elmo_tf", folder / "source" / "elmo_tf", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / "source")
-    pip = ("-m", "pip", "--disable-pip-version-check")
-    run_outside(folder, sys.executable, *pip, "wheel", "--no-deps", "-w", folder, folder / "source").check_returncode()
-    (wheel,) = folder.glob("elmo_tf-*.whl")
-    run_outside(folder, sys.executable, "-m", "venv", folder / "venv").check_returncode()
-    run_outside(folder, folder / "venv" / "bin" / "python", *pip, "install", wheel).check_returncode()
-    return wheel, folder / "venv" / "bin"
+    release = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    tools = re.search(r"pip install (build==\S+) (twine==\S+)", release).groups()
+    python = new_environment(folder / "tools", sys.executable, *tools) / "python"
+    done = run_outside(folder, python, "-m", "build", "--outdir", folder / "dist", folder / "source")
+    assert done.returncode == 0, done.stderr
+    files = {"wheel": next((folder / "dist").glob("*.whl")), "sdist": next((folder / "dist").glob("*.tar.gz"))}
+    done = run_outside(folder, python, "-m", "twine", "check", "--strict", *files.values())
+    assert done.returncode == 0, done.stdout
+    return files
+
+
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory):
+    """The wheel, and the commands of a fresh environment with it and no extra; from PyPI, a minute or two."""
+    return built["wheel"], new_environment(tmp_path_factory.mktemp("wheel"), sys.executable, built["wheel"])
+
+
+def interpreter(version: str) -> str:
+    """Returns a Python of this version on the path or from pyenv; skips a test if there is none."""
+    installed = sorted(pathlib.Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python{version}"))
+    for python in (f"python{version}", *map(str, installed)):
+        # The command of pyenv may stand for a version that is not enabled.
+        if (
+            shutil.which(python)
+            and subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
+        ):
+            return python
+    return pytest.skip(f"needs Python {version}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["3.11", "3.13"])
+@pytest.mark.parametrize("kind", ["sdist", "wheel"])
+def test_the_files_of_a_release_work_in_an_empty_environment(kind, version, built, tmp_path):
+    python = interpreter(version)
+    named = {package(requirement): requirement for requirement in PROJECT["dependencies"]}
+    needed = [named[name] for name in ("numpy", "h5py", "msgspec", "threadpoolctl")]  # those of NumPy's engine
+    commands = new_environment(tmp_path / "new", python, *needed)
+    done = run_outside(tmp_path, commands / "python", "-m", "pip", "install", "--no-deps", built[kind])
+    assert done.returncode == 0, done.stderr
+    done = run_outside(tmp_path, commands / "elmo-tf", "fill", "He [MASK] to London.", "--top", "1")
+    assert json.loads(done.stdout)["token"] == "went", done.stderr
 
 
 @pytest.mark.slow
