@@ -4,6 +4,9 @@ import contextlib
 import http.server
 import threading
 from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+Server = TypeVar("Server", bound=http.server.ThreadingHTTPServer)
 
 
 class FileServer(http.server.ThreadingHTTPServer):
@@ -57,8 +60,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serve(content: bytes) -> Iterator[FileServer]:
-    with FileServer(content) as server:
+def running(server: Server) -> Iterator[Server]:
+    """Answers requests in a thread while the block runs."""
+    with server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -66,3 +70,7 @@ def serve(content: bytes) -> Iterator[FileServer]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def serve(content: bytes) -> contextlib.AbstractContextManager[FileServer]:
+    return running(FileServer(content))

@@ -10,9 +10,9 @@ import hashlib
 import http.server
 import json
 import re
-import threading
 import urllib.parse
-from collections.abc import Iterator
+
+from tests.files.file_server import running
 
 TOKEN = "hf_secret"
 _LARGE = 1000  # bytes
@@ -198,14 +198,6 @@ def _identity(content: bytes) -> dict:
     return {"oid": git, "size": len(content), "lfs": lfs}
 
 
-@contextlib.contextmanager
-def serve() -> Iterator[HubServer]:
-    """Yields a running server without repositories."""
-    with HubServer() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+def serve() -> contextlib.AbstractContextManager[HubServer]:
+    """Returns a context manager for a running server without repositories."""
+    return running(HubServer())
