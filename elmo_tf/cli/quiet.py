@@ -22,6 +22,7 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # glibc's malloc.h
 def keep_freed_memory() -> None:
     """Makes the allocator keep what is freed for the next arrays, up to 2 GB; does nothing without glibc.
 
+    Threads other than the first keep arrays below 64 MB: glibc's heaps of threads hold no more, and map what is larger.
     A training step frees and allocates the same large arrays as the step before. By default the system takes each of
     them back and clears its pages when it gives them out again: a seventh of a step's CPU time (benchmarks/tried.md).
     """
