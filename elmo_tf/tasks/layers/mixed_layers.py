@@ -52,8 +52,10 @@ class MixedLayers(Tracked, keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.supports_jit = False  # XLA has no strings
-        self.settings = {"num_mixes": num_mixes, "mix": mix, "penalty": penalty, "layer_norm": layer_norm}
-        self.settings |= {"dropout_rate": dropout_rate, "gamma": gamma}
+        self.settings: dict[str, Any] = {
+            **{"num_mixes": num_mixes, "mix": mix, "penalty": penalty},
+            **{"layer_norm": layer_norm, "dropout_rate": dropout_rate, "gamma": gamma},
+        }
         model.trainable = False
         self.model = model
         shape = model.compute_output_spec(keras.KerasTensor((None, None), "string")).shape

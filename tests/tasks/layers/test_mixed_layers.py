@@ -44,7 +44,7 @@ def test_layers_are_mixed_and_the_model_is_not_trained(mix, expected):
     assert len(layer.trainable_variables) == 2 * (2 if mix == "learned" else 1)
     with tf.GradientTape() as tape:
         total = tf.reduce_sum(layer(TOKENS)[0])
-    assert tape.gradient(total, layer.mixes[0].gamma) == pytest.approx(2 * expected * 10)
+    np.testing.assert_allclose(tape.gradient(total, layer.mixes[0].gamma), 2 * expected * 10, rtol=1e-6)
 
 
 def test_remembered_layers_are_not_computed_again():
@@ -54,7 +54,7 @@ def test_remembered_layers_are_not_computed_again():
     layer.remember(sentences, None)
     calls = model.calls
     np.testing.assert_array_equal(layer(tf.constant([["a", "bcd"]])), computed)
-    assert model.calls == calls + 1  # traced for sentences that are not remembered
+    assert model.calls == calls
     np.testing.assert_array_equal(layer(tf.constant([["abcd", ""]]))[0, :, 0], [12, 0])
 
 
