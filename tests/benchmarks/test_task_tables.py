@@ -2,6 +2,8 @@
 
 import json
 import pathlib
+import re
+import shlex
 import sys
 
 import pytest
@@ -10,7 +12,7 @@ from benchmarks import cove_compared, finetuned, paper_table, probes
 from benchmarks.histories import first_better
 from elmo_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from elmo_tf.workdir.folder import open_workdir
-from tests.helpers import MICRO, new_untrained
+from tests.helpers import MICRO, ROOT, new_untrained
 
 SCORES = 'print("epoch 1"); print(\'{"scores": {"layer 0": {"accuracy": 0.5}, "mix": {"accuracy": 0.75}}}\')'
 
@@ -143,6 +145,16 @@ def test_cove_and_a_fine_tuned_model_are_ways_of_their_own(tmp_path):
     assert "--model" not in last and "--model" not in commands["uner_100_baseline"]
     tuned = commands["uner_100_fine-tuned"]
     assert tuned[tuned.index("--model") + 1] == str(tmp_path / "uner.finetuned")
+
+
+def test_the_options_on_the_page_of_findings_are_known():
+    page = (ROOT / "docs" / "findings.md").read_text("utf-8")
+    vectors = re.search(r"`VECTORS` are the options\s+`([^`]+)`", page)[1]
+    found = re.findall(r"`(--only [^`]+)`", page)
+    assert len(found) > 10
+    for options in found:
+        words = shlex.split(options.replace("VECTORS", vectors))
+        paper_table.parse_arguments(["--model", "english", "--data", "data", "--output", "results", *words])
 
 
 def test_results_of_another_clone_are_kept(tmp_path):
