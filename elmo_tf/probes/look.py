@@ -54,7 +54,8 @@ def look(model: sources.Source, texts: Sequence[str], word: str) -> dict[str, An
     sentences = [tokens for tokens in tokenizers.split([text.encode() for text in texts], model.tokenizer) if tokens]
     shown = [[token.decode(errors="replace") for token in tokens] for tokens in sentences]
     positions = [(n, position) for n, tokens in enumerate(shown) for position in range(len(tokens))]
-    uses = [(n, position) for n, position in positions if case.same(shown[n][position], word)]
+    asked = tokenizers.as_token(word.encode(), model.tokenizer).decode(errors="replace")
+    uses = [(n, position) for n, position in positions if case.same(shown[n][position], asked)]
     if len(uses) < 2:
         raise InputError("word", f"{word!r} has {with_count(len(uses), 'use')} in the text; a page needs two")
     layers = _layers(NumpyBiLM(model.config, model.weights()), sentences)

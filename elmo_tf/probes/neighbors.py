@@ -163,10 +163,9 @@ def _is_same(word: bytes, other: bytes) -> bool:
 def _query(sentence: str | bytes, word: str | bytes, tokenizer: str) -> tuple[list[bytes], int]:
     """Returns the tokens of a sentence, and which of them is the word."""
     encoded_sentence, encoded_word = tokenizers.to_bytes(sentence, "sentence"), tokenizers.to_bytes(word, "word")
-    tokens, parts = tokenizers.split([encoded_sentence, encoded_word], tokenizer)
-    if len(parts) > 1:
-        raise InputError("word", f"the tokenizer {tokenizer} splits it: {_shown(b' '.join(parts))!r}")
-    positions = [position for position, token in enumerate(tokens) if parts and _is_same(token, parts[0])]
+    (tokens,) = tokenizers.split([encoded_sentence], tokenizer)
+    asked = tokenizers.as_token(encoded_word, tokenizer)
+    positions = [position for position, token in enumerate(tokens) if asked and _is_same(token, asked)]
     if len(positions) != 1:
         has = f"has the word {_shown(encoded_word)!r} {len(positions)} times; give one that has it once"
         problem = has if positions else f"does not contain the word {_shown(encoded_word)!r}"

@@ -24,10 +24,11 @@ def sentences_with(text: str | os.PathLike, word: str, tokenizer: str) -> list[S
 
     The word may be in upper or lower case.
     """
+    asked = tokenizers.as_token(word.encode(), tokenizer).decode()
     split = tokenizers.split([line.encode() for line in read_lines(os.fspath(text), tokenizer)], tokenizer)
     sentences = dict.fromkeys(tuple(token.decode() for token in tokens) for tokens in split)
     return [
-        SenseSentence("", list(tokens), [Use(n, n + 1, word, "") for n, t in enumerate(tokens) if case.same(t, word)])
+        SenseSentence("", list(tokens), [Use(n, n + 1, word, "") for n, t in enumerate(tokens) if case.same(t, asked)])
         for tokens in sentences
     ]
 

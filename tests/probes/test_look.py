@@ -118,6 +118,11 @@ def test_a_page_needs_two_uses_and_at_most_a_thousand_sentences(savedmodel, text
         look.look(sources.find(savedmodel.path), texts, word)
 
 
+def test_a_word_that_the_tokenizer_splits_is_an_error():
+    with pytest.raises(InputError, match=r"^word: the tokenizer penn splits it: '学 校'$"):
+        look.look(sources.find("english"), ["学校", "我们的学校"], "学校")
+
+
 HOSTILE = (
     "a </script><script>document.title='ran'</script><img src={address}/x onerror=document.title='ran'> &amp; {{data}}"
 )
