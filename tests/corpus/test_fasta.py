@@ -65,6 +65,27 @@ def test_files_are_known_by_their_first_character(corpus):
     assert read(corpus(**{"e.gz": gzip.compress(files["c.FAS"])}), 1) == [b"KL"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> Are you coming?\n\nYes, I am.\n",
+        "> first\n> second\n> third\n",
+        ">>> import this\nThe Zen of Python\n1. Beautiful\n",
+        ">他说\n我不知道\n",
+        ">نقل\nمرحبا\n",
+    ],
+)
+def test_text_that_begins_with_a_quotation_is_no_fasta(corpus, text, caplog):
+    with caplog.at_level("INFO", "elmo_tf"):
+        expected = ["".join(line.split()) for line in text.split("\n")[:-1]]
+        assert [sequence.decode() for sequence in read(corpus(**{"a.fa": text.encode()}), 1)] == expected
+        assert not caplog.records
+        assert read_sentences(corpus(**{"a.fa": text.encode()}))  # no error about a tokenizer
+        (path,) = corpus(**{"b.txt": b">one two\nMKV LA-\n"})
+        assert read([path], 1) == [b"MKVLA-"]
+    assert caplog.messages == [f"1 file, read as FASTA: {path}"]
+
+
 def test_identifiers_stand_before_numbered_sequences():
     text = b">sp|P1|X_Y first\nMK V*\n\nL\n>two\n>\xff3\xe9 x\nxXbZ\n"
     cleaner = lines.Cleaner(paragraphs=False, is_whitespace_tokenized=False, numbered=True)
