@@ -99,7 +99,8 @@ class EmbedTask(failures.TaskFn):
         if _is_intact(path, num_lines):
             progress.add(task.size)
         else:
-            model = self.shared.acquire(self.settings.load)
+            # So that a shard does not depend on the tasks before it.
+            model = self.shared.acquire(self.settings.load).without_memory()
             token_bytes = task.size / max(numbered.tokens[task.number], 1)
             line = int(numbered.first_lines[task.number])
             with stores.create(path) as file:
