@@ -68,7 +68,7 @@ def inspect(corpus: Iterable[corpora.TextFile], tokenizer: str) -> list[corpora.
 
 
 def _is_fasta(header: bytes) -> bool:
-    """Whether a text that begins with `header` is FASTA rather than lines with quotes, which may begin with `>`, too."""
+    """Whether a text that begins with `header` is FASTA. Quotations, too, may begin with `>`."""
     if not _FASTA_BEGIN.match(header):
         return False
     lines = list(filter(None, map(bytes.strip, header.split(b"\n"))))

@@ -1,4 +1,5 @@
 """FASTA files: their records become lines however they are wrapped, cut or compressed, in every command."""
+# ruff: noqa: RUF001 - letters of other scripts are the point here
 
 import dataclasses
 import gzip

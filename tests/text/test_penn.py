@@ -1,4 +1,5 @@
 """`text.penn`: Penn Treebank's rules, with offsets, in Python and in a graph."""
+# ruff: noqa: RUF001 - letters of other scripts are the point here
 
 import random
 import unicodedata
@@ -57,7 +58,9 @@ def test_running_text_becomes_words_and_split_text_stays(text, words):
 
 def test_every_punctuation_mark_between_letters_is_a_token():
     marks = {chr(point) for point in range(0xA0, 0x10000) if unicodedata.category(chr(point))[0] == "P"}
-    in_words = set("\u2010\u2011\u2019\u203f\u2040\u2054\u30fb\uff65\u0970")  # hyphens, an apostrophe, an abbreviation's sign
+    in_words = set(
+        "\u2010\u2011\u2019\u203f\u2040\u2054\u30fb\uff65\u0970"
+    )  # hyphens, an apostrophe, an abbreviation's sign
     rest = [mark for mark in sorted(marks - in_words) if len(penn.split(f"a{mark}b")) != 3]
     assert rest == []
 
