@@ -94,6 +94,8 @@ def _fonts(text: str) -> list[str]:
     families, missing = ["DejaVu Sans"], set(map(ord, text))
     missing -= FT2Font(font_manager.findfont(families[0])).get_charmap().keys()
     for font in font_manager.fontManager.ttflist if missing else ():
+        if font.name.startswith("Last Resort"):  # comes with matplotlib: a box that names the script, for any letter
+            continue
         if shown := missing & FT2Font(font.fname).get_charmap().keys():
             families.append(font.name)
             missing -= shown
