@@ -280,6 +280,14 @@ def test_push_without_a_license_is_a_usage_error_and_without_a_token_one_line(se
     assert not server.repositories
 
 
+def test_push_to_a_hub_that_cannot_be_reached_is_one_line(server, environment, files):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    done = push_to(environment | {"HF_ENDPOINT": url}, files)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"elmo-tf: error: {ADDRESS}: {url}: ")
+
+
 def test_a_workdir_is_pushed_with_its_softmax_tokenizer_and_what_it_knows_of_its_training(workdir, tmp_path):
     folder = push.write_folder(sources.find(workdir), tmp_path / "folder", ADDRESS, "mit", "en")
     assert sorted(os.listdir(folder)) == sorted(push.FILES)
