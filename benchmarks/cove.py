@@ -103,6 +103,50 @@ def translator(num_words: int, glove: np.ndarray, num_targets: int) -> keras.Mod
     return keras.Model([word_ids, glove_ids, target], decoder([*encoder([word_ids, glove_ids])[2:], target]))
 
 
+@keras.saving.register_keras_serializable("cove")
+class Layers(keras.layers.Layer):
+    """The layers of a CoVe: its word vector twice, then those of the encoder; `elmo` of `elmo_tf.tasks.runs.train`.
+
+    Args:
+        english: the words with learned vectors.
+        glove: the words with GloVe's.
+        encoder: that of `translator`; None: with random weights, which Keras replaces by those of a file.
+
+    Call arguments:
+        tokens: string `(batch, time)`, padded on the right with `""`.
+
+    Returns:
+        float32 `(batch, 3, time, 600)`, 0 at padding.
+    """
+
+    def __init__(self, english: Sequence[str], glove: Sequence[str], encoder: keras.Model | None = None, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_jit = False  # XLA has no strings
+        self.words = Words(english), Words(glove)
+        if encoder is None:
+            sizes = [len(words.words) for words in self.words]
+            encoder = translator(sizes[0], np.zeros((sizes[1], GLOVE_DIM), np.float32), END + 1).get_layer("encoder")
+        self.encoder = encoder
+
+    def call(self, tokens):
+        ids = [tf.ensure_shape(one, (None, None)) for one in tf.numpy_function(self._ids, [tokens], [tf.int32] * 2)]
+        words, *layers, _, _ = self.encoder(ids, training=False)
+        stacked = tf.stack([tf.concat([words, words], 2), *layers], 1)
+        return stacked * tf.cast(tokens != "", stacked.dtype)[:, None, :, None]
+
+    def compute_output_spec(self, tokens):
+        batch, time = tokens.shape
+        return keras.KerasTensor((batch, 3, time, self.encoder.outputs[1].shape[2]), self.compute_dtype)
+
+    def get_config(self):
+        english, glove = (words.words[END + 1 :] for words in self.words)
+        return super().get_config() | {"english": english, "glove": glove}
+
+    def _ids(self, tokens: np.ndarray) -> list[np.ndarray]:
+        rows = [[token.decode() for token in row if token] for row in tokens.tolist()]
+        return [padded([words.ids(row) for row in rows], tokens.shape[1]) for words in self.words]
+
+
 class CoVe:
     """A trained or untrained translator in a workdir: `translator.keras` and `words.json`."""
 
@@ -117,21 +161,20 @@ class CoVe:
         """Returns the two kinds of ids of each sentence's tokens."""
         return [[words.ids(tokens) for tokens in sentences] for words in (self.english, self.glove)]
 
-    def embed(self, sentences: Sequence[Sequence[str | bytes]]) -> Iterator[tuple[int, np.ndarray]]:
-        """Yields the number and the layers of each sentence that is not empty, float32 `(3, tokens, 600)`.
+    def layers(self) -> Layers:
+        """Returns the layers as a Keras layer."""
+        words = (words.words[END + 1 :] for words in (self.english, self.glove))
+        return Layers(*words, self.network.get_layer("encoder"), name="cove")
 
-        Layer 0 is the word vector twice, layers 1 and 2 are those of the encoder.
-        """
-        encoder = self.network.get_layer("encoder")
-        texts = [[token.decode() if isinstance(token, bytes) else token for token in one] for one in sentences]
-        order = sorted((row for row, tokens in enumerate(texts) if tokens), key=lambda row: len(texts[row]))
+    def embed(self, sentences: Sequence[Sequence[str | bytes]]) -> Iterator[tuple[int, np.ndarray]]:
+        """Yields the number and the layers of each sentence that is not empty, float32 `(3, tokens, 600)`."""
+        layers_of = self.layers()
+        order = sorted((row for row, tokens in enumerate(sentences) if tokens), key=lambda row: len(sentences[row]))
         for start in range(0, len(order), BATCH):
             rows = order[start : start + BATCH]
-            ids = map(padded, self.source([texts[row] for row in rows]))
-            words, *layers, _, _ = (one.numpy() for one in encoder(list(ids), training=False))
-            layers = np.stack([np.concatenate([words, words], 2), *layers], 1)
-            for row, found in zip(rows, layers, strict=True):
-                yield row, found[:, : len(texts[row])]
+            tokens = tf.ragged.constant([list(sentences[row]) for row in rows], dtype=tf.string).to_tensor("")
+            for row, layers in zip(rows, layers_of(tokens).numpy(), strict=True):
+                yield row, layers[:, : len(sentences[row])]
 
     def translate(self, tokens: Sequence[Sequence[str]]) -> list[str]:
         """Returns the German sentence of each English one, by beam search without unknown words."""
@@ -169,9 +212,9 @@ class CoVe:
         return [[int(one) for one in ids if one not in (PAD, END)] for ids in chosen]
 
 
-def padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    """Returns ids padded on the right with 0, int32 `(rows, longest)`."""
-    found = np.zeros((len(rows), max(map(len, rows))), np.int32)
+def padded(rows: Sequence[Sequence[int]], width: int | None = None) -> np.ndarray:
+    """Returns ids padded on the right with 0, int32 `(rows, width)`; None: as wide as the longest."""
+    found = np.zeros((len(rows), max(map(len, rows)) if width is None else width), np.int32)
     for target, ids in zip(found, rows, strict=True):
         target[: len(ids)] = ids
     return found

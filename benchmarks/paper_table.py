@@ -6,7 +6,8 @@
 DATA.md. Runs `elmo-tf task NAME train` as a user would, and prints each command, a table and a line of JSON. Every
 result is kept in --output; an interrupted run resumes. --fractions makes a learning curve (the paper's figure 1;
 --figure draws it above the epochs until the best score), --mixes the variants of Table 2 and supplement A.2, --places
-those of Table 3.
+those of Table 3, --cove CoVe in the place of ELMo (section 5.1), --finetuned a biLM fine-tuned on the task's sentences,
+with its perplexities (Table 7).
 """
 
 import argparse
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterator
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from benchmarks import probes
+from benchmarks import finetuned, probes
 from benchmarks.histories import first_better
 from benchmarks.measuring import aligned
 from elmo_tf import config
@@ -38,6 +39,8 @@ MIXES = {
     "last layer only gamma 1": ["elmo.mix=top", "elmo.gamma=1"],
 }
 PLACES = {"input": ["elmo.place=input"], "input and output": ["elmo.place=both"], "output": ["elmo.place=output"]}
+FINETUNED = "fine tuned"
+COVE = {"cove all layers": [], "cove last layer": ["elmo.mix=top"]}
 # SNLI's dev lines that are trained on; the others choose the epoch.
 _SNLI_TRAIN = 6000
 
@@ -49,11 +52,19 @@ def main(argv: list[str] | None = None) -> None:
     """Runs what has no result yet, and prints all results."""
     arguments = parse_arguments(argv)
     arguments.output.mkdir(parents=True, exist_ok=True)
-    found = {}
+    found, perplexities = {}, {}
+    if arguments.finetuned:
+        for row in arguments.only:
+            task, files = ROWS[row]
+            paths = files(arguments.data, arguments.output)
+            perplexities[row] = finetuned.tuned(row, task, paths, arguments.model, arguments.output)
     for name, command in commands(arguments):
         found[name] = probes.result(name, command, arguments.output, resumes=True)
     print()
     print(table(found, arguments.output))
+    if perplexities:
+        print()
+        print(finetuned.table(perplexities))
     if arguments.figure:
         draw(found, arguments.figure)
     print(json.dumps(found))
@@ -76,6 +87,10 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--glove", nargs="+", default=[], metavar="FILE", help=help_text)
     parser.add_argument("--mixes", action="store_true", help="other mixes of the layers as well (Table 2, A.2)")
     parser.add_argument("--places", action="store_true", help="other places of ELMo as well (Table 3)")
+    help_text = "CoVe's layers in the place of ELMo's as well (Table 2), of a workdir of cove.py"
+    parser.add_argument("--cove", type=pathlib.Path, metavar="WORKDIR", help=help_text)
+    help_text = "a biLM trained for an epoch on the task's own sentences as well (Table 7, A.1)"
+    parser.add_argument("--finetuned", action="store_true", help=help_text)
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="settings of all runs")
     parser.add_argument("--figure", type=pathlib.Path, help="a picture of the scores by the size of the training data")
     return parser.parse_args(argv)
@@ -86,6 +101,8 @@ def commands(arguments: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
     ways: dict[str, list[str] | None] = {"baseline": None, "elmo": []}
     ways |= MIXES if arguments.mixes else {}
     ways |= PLACES if arguments.places else {}
+    ways |= COVE if arguments.cove else {}
+    ways |= {FINETUNED: []} if arguments.finetuned else {}
     for row in arguments.only:
         task, files = ROWS[row]
         for fraction in arguments.fractions:
@@ -93,10 +110,14 @@ def commands(arguments: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
             for way, settings in ways.items():
                 name = f"{row}_{100 * fraction:g}_{way.replace(' ', '-')}"
                 command = [sys.executable, "-m", "elmo_tf.cli", "task", task, "train"]
+                if way in COVE:
+                    command = [sys.executable, "benchmarks/cove_compared.py", "task", task]
+                    command += ["--cove", str(arguments.cove)]
                 for option, path in files(arguments.data, arguments.output).items():
                     command += [f"--{option}", str(path)]
-                if settings is not None:
-                    command += ["--model", str(arguments.model)]
+                if settings is not None and way not in COVE:
+                    model = finetuned.workdir(row, arguments.output) if way == FINETUNED else arguments.model
+                    command += ["--model", str(model)]
                 if arguments.glove:
                     command += ["--glove", *arguments.glove]
                 command += ["--fraction", str(fraction), "--seeds", str(arguments.seeds)]

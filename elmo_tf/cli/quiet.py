@@ -23,10 +23,11 @@ def keep_freed_memory() -> None:
     """Makes the allocator keep what is freed for the next arrays, up to 2 GB; does nothing without glibc.
 
     Threads other than the first keep arrays below 64 MB: glibc's heaps of threads hold no more, and map what is larger.
+    TensorFlow 2.21 lowers the limit to 128 kB again when it makes a dataset from a generator, as `task` does.
     A training step frees and allocates the same large arrays as the step before. By default the system takes each of
     them back and clears its pages when it gives them out again: a seventh of a step's CPU time (benchmarks/tried.md).
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt is not None:
         mallopt(_MMAP_MAX, 0)  # no array gets a mapping of its own, which would end with it
         mallopt(_TRIM_THRESHOLD, 2**31 - 1)

@@ -26,6 +26,7 @@ from elmo_tf.files.progress import ProgressLine
 from elmo_tf.keras_layer import ELMo
 from elmo_tf.tasks import batching
 from elmo_tf.tasks.batching import Predictor
+from elmo_tf.tasks.layers.mixed_layers import MixedLayers
 from elmo_tf.tasks.recipe import Fit
 from elmo_tf.tasks.system import Example, System
 
@@ -121,7 +122,7 @@ def learning_rate(recipe: Fit, history: History, metric: str, step: int = 0) -> 
 
 def mixes(network: keras.Model, place: str) -> dict[str, float]:
     """Returns each layer's weight and gamma of the mix at each `place` of a network, by names for TensorBoard."""
-    layers = [layer for layer in network.layers if isinstance(layer, ELMo)]
+    layers = [layer for layer in network.layers if isinstance(layer, ELMo | MixedLayers)]
     names = ("input", "output") if place == "both" else (place,)
     values: dict[str, float] = {}
     for name, mix in zip(names, layers[0].mixes if layers else (), strict=False):

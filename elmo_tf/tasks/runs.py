@@ -22,7 +22,6 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, lock, staging
 from elmo_tf.files.pipes import copied_if_pipe
 from elmo_tf.model.cached_layers import CachedLayers
-from elmo_tf.model.fast import BiLM
 from elmo_tf.tasks import fitting, systems, trained
 from elmo_tf.tasks.batching import Predictor
 from elmo_tf.tasks.recipe import Recipe, chosen
@@ -41,7 +40,7 @@ def train(
     dev: str | os.PathLike,
     workdir: str | os.PathLike,
     test: str | os.PathLike | None = None,
-    elmo: sources.Path | None = None,
+    elmo: sources.Path | keras.layers.Layer | None = None,
     glove: str | os.PathLike | Sequence[str | os.PathLike] | None = None,
     fraction: float = 1.0,
     seeds: int = 1,
@@ -56,7 +55,8 @@ def train(
         dev: another one; the best epoch has the highest score on it.
         workdir: a folder for the trained system. Several seeds have folders `seed_N` in it.
         test: another file, scored once at the end.
-        elmo: the biLM, as for `elmo_tf.ELMo`; None: a baseline without ELMo.
+        elmo: the biLM, as for `elmo_tf.ELMo`; or another model of tokens, a Keras layer as for `MixedLayers`; None: a
+            baseline without either.
         glove: a text file of word vectors, or several, whose vectors stand side by side; None: vectors are learned.
         fraction: the part of the training data to use, the same for every seed.
         seeds: number of runs, with the seeds `fit.seed`, `fit.seed` + 1, ...
@@ -92,7 +92,7 @@ def train(
     table = word_table(recipe, texts["train_unfiltered"], texts["dev"] + texts["test"], gloves, reading.strict)
     for file in table.files:
         _log.info("%s: vectors of %d numbers for %s", file["file"], file["dim"], with_count(file["words"], "word"))
-    bilm = None if elmo is None else sources.network(elmo)
+    bilm = elmo if elmo is None or isinstance(elmo, keras.layers.Layer) else sources.network(elmo)
     data_paths = {name: None if path is None else str(path) for name, path in (paths | {"elmo": elmo}).items()}
     runs = _Runs(system, data, table, bilm, data_paths | {"glove": [*map(str, gloves)], "fraction": fraction})
     return runs.train(recipe, folder) if seeds == 1 else runs.train_several(recipe, folder, seeds)
@@ -122,7 +122,14 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> _Data:
 class _Runs:
     """The runs of several seeds, with shared data, words and biLM."""
 
-    def __init__(self, system: System, data: _Data, table: WordTable, bilm: BiLM | None, data_paths: dict[str, Any]):
+    def __init__(
+        self,
+        system: System,
+        data: _Data,
+        table: WordTable,
+        bilm: keras.layers.Layer | None,
+        data_paths: dict[str, Any],
+    ):
         self._kind, self._reading, self._labels = type(system), system.reading, system.labels_of(data["train"])
         self._data, self._table, self._bilm, self._data_paths = data, table, bilm, data_paths
         # Checksums of the data itself, so that files may be moved.

@@ -11,6 +11,8 @@ import numpy as np
 from elmo_tf import sources
 from elmo_tf.annotated.word_vectors import read_word_vectors
 from elmo_tf.keras_layer import ELMo
+from elmo_tf.model.fast import BiLM
+from elmo_tf.tasks.layers.mixed_layers import MixedLayers
 from elmo_tf.tasks.layers.token_layers import Spelling, WordEmbedding
 from elmo_tf.tasks.recipe import Recipe
 
@@ -43,10 +45,10 @@ class TokenVectors:
     Args:
         recipe: which vectors to use.
         words: the words that have a vector, and their vectors, from `word_table`.
-        elmo: the biLM, as for `ELMo`; None: no ELMo.
+        elmo: the biLM, as for `ELMo`; or another model, as for `MixedLayers`; None: no ELMo.
     """
 
-    def __init__(self, recipe: Recipe, words: "WordTable", elmo: sources.Path | None):
+    def __init__(self, recipe: Recipe, words: "WordTable", elmo: sources.Path | keras.layers.Layer | None):
         from_file = len(words.vectors) > 0
         trainable = recipe.words.trainable or not from_file
         dim = words.vectors.shape[1] if from_file else recipe.words.dim
@@ -59,10 +61,12 @@ class TokenVectors:
             widths = (spelled.width, *spelled.more_widths)
             self._static.append(Spelling(spelled.filters, spelled.dim, widths, name="spelling"))
         self._place = recipe.elmo.place
-        self.elmo: ELMo | None = None
+        self.elmo: ELMo | MixedLayers | None = None
         if elmo is not None and self._place != "none":
             settings = recipe.elmo
-            self.elmo = ELMo(
+            is_other_model = isinstance(elmo, keras.layers.Layer) and not isinstance(elmo, BiLM)
+            kind: Any = MixedLayers if is_other_model else ELMo
+            self.elmo = kind(
                 elmo,
                 2 if self._place == "both" else 1,
                 settings.mix,

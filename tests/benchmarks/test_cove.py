@@ -1,13 +1,13 @@
 """CoVe at a small size: it trains, resumes, translates and gives layers of tokens."""
 
 import gzip
-import lzma
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from benchmarks import cove, cove_compared
+from elmo_tf import tasks
 from tests import checks
 from tests.tasks import small
 
@@ -16,6 +16,18 @@ from tests.tasks import small
 TOLERANCE = checks.rounding(16 + 8 + 1, steps=20)
 
 PAIRS = [("Two men sit .", "Zwei M\u00e4nner sitzen."), ("A man, outside.", "Ein Mann, drau\u00dfen.")] * 20
+
+
+def check_a_system_with(folder):
+    """Trains a system with the last layer of the CoVe in a folder, at its input and its output, and loads it."""
+    (folder / "labels").write_text("good\ttwo men sit\nbad\tmen\n" * 4)
+    settings = ["elmo.mix=top", "elmo.remember=true", "fit.epochs=1"]
+    settings = [part for one in [*small.SMALL, *small.OWN["sentiment"].split(), *settings] for part in ("--set", one)]
+    files = [part for name in ("train", "dev") for part in (f"--{name}", str(folder / "labels"))]
+    command = ["task", "sentiment", "--cove", str(folder / "cove"), *files, "--workdir", str(folder / "system")]
+    cove_compared.main([*command, *settings])
+    (prediction,) = tasks.load(folder / "system").predict([["two", "unseen", "men"]])
+    assert prediction["probabilities"].keys() == {"bad", "good"}
 
 
 @pytest.mark.slow
@@ -47,34 +59,20 @@ def test_a_translator_is_trained_resumed_and_used(tmp_path, monkeypatch, capsys)
     (alone,) = dict(model.embed([["Unseen", "men"]])).values()
     np.testing.assert_allclose(alone, embedded[4], rtol=0, atol=TOLERANCE)
 
+    tokens = tf.constant([["two", "men", ""], ["Unseen", "men", "sit"]])
+    layers = model.layers()
+    given = layers(tokens)
+    np.testing.assert_allclose(given[1], embedded[3], rtol=0, atol=TOLERANCE)
+    assert not np.any(given[0, :, 2])
+    restored = cove.Layers.from_config(layers.get_config())
+    restored.encoder.set_weights(layers.encoder.get_weights())
+    np.testing.assert_array_equal(restored(tokens), given)
+
+    check_a_system_with(tmp_path)
+
     ids = [np.array([[4, 5]]), np.array([[4, 5]]), np.array([[cove.BEGIN, 4]])]
     wide = [*(np.pad(rows, ((0, 0), (0, 3))) for rows in ids[:2]), ids[2]]
     np.testing.assert_allclose(*(model.network(rows, training=False) for rows in (ids, wide)), rtol=0, atol=TOLERANCE)
-
-
-class Counted:
-    """A model whose layers are the number of each token."""
-
-    def embed(self, sentences):
-        for number, tokens in enumerate(sentences):
-            yield number, np.full((3, len(tokens), 4), np.arange(len(tokens))[:, None], np.float32)
-
-
-@pytest.mark.slow
-def test_the_top_layer_takes_the_place_of_elmo_in_the_tagger(tmp_path, monkeypatch):
-    (tmp_path / "uner_ewt").mkdir()
-    for part in ("train", "dev"):
-        text = "Anna B-PER\nsleeps O\n\nshe O\nsat O\nin O\nParis B-LOC\n\n" * 20
-        (tmp_path / "uner_ewt" / f"{part}.conll.xz").write_bytes(lzma.compress(text.encode()))
-    monkeypatch.setattr(cove_compared, "SETTINGS", [*small.SMALL, *small.OWN["ner"].split(), "fit.epochs=3"])
-    results = cove_compared.train_ner(Counted(), tmp_path, tmp_path / "run")
-    assert results["train_examples"] == 4
-    assert 0 <= results["f1"] <= 100
-
-    layer = cove_compared.TopLayer(Counted(), [["a"], ["b", "c"]], 0.0)
-    vectors = layer(tf.constant([["a", ""], ["b", "c"]]))
-    assert vectors[:, :, 0].numpy().tolist() == [[0, 0], [0, 1]]
-    assert vectors._keras_mask.numpy().tolist() == [[True, False], [True, True]]
 
 
 def test_words_and_marks_are_joined_as_running_text():

@@ -2,12 +2,17 @@
 
 import json
 import pathlib
+import re
+import shlex
 import sys
 
 import pytest
 
-from benchmarks import paper_table, probes
+from benchmarks import cove_compared, finetuned, paper_table, probes
 from benchmarks.histories import first_better
+from elmo_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from elmo_tf.workdir.folder import open_workdir
+from tests.helpers import MICRO, ROOT, new_untrained
 
 SCORES = 'print("epoch 1"); print(\'{"scores": {"layer 0": {"accuracy": 0.5}, "mix": {"accuracy": 0.75}}}\')'
 
@@ -126,3 +131,58 @@ def test_the_first_epoch_above_the_baselines_best_is_given_with_its_updates(tmp_
     (several / "scores.json").write_text('{"metric": "f1"}')
     assert first_better(several, better) == "epoch 1.5, not 2: 25 % fewer updates"
     assert first_better(several, baseline) == "-"
+
+
+def test_cove_and_a_fine_tuned_model_are_ways_of_their_own(tmp_path):
+    options = f"--model english --data data --output {tmp_path} --only uner --cove workdir --finetuned".split()
+    commands = dict(paper_table.commands(paper_table.parse_arguments(options)))
+    names = ["uner_100_baseline", "uner_100_elmo", "uner_100_cove-all-layers", "uner_100_cove-last-layer"]
+    assert list(commands) == [*names, "uner_100_fine-tuned"]
+    last = commands["uner_100_cove-last-layer"]
+    arguments = cove_compared.parse_arguments(last[2:])  # what `elmo-tf task ner train` has, but for the model
+    assert arguments.cove == pathlib.Path("workdir") and arguments.workdir == str(tmp_path / names[-1])
+    assert arguments.assignments == ["recipe=small", "elmo.mix=top"]
+    assert "--model" not in last and "--model" not in commands["uner_100_baseline"]
+    tuned = commands["uner_100_fine-tuned"]
+    assert tuned[tuned.index("--model") + 1] == str(tmp_path / "uner.finetuned")
+
+
+def test_the_options_on_the_page_of_findings_are_known():
+    page = (ROOT / "docs" / "findings.md").read_text("utf-8")
+    vectors = re.search(r"`VECTORS` are the options\s+`([^`]+)`", page)[1]
+    found = re.findall(r"`(--only [^`]+)`", page)
+    assert len(found) > 10
+    for options in found:
+        words = shlex.split(options.replace("VECTORS", vectors))
+        paper_table.parse_arguments(["--model", "english", "--data", "data", "--output", "results", *words])
+
+
+def test_results_of_another_clone_are_kept(tmp_path):
+    values = probes.result("pos", [sys.executable, "-c", "print('{}')"], tmp_path)
+    path = tmp_path / "pos.result.json"
+    path.write_text(json.dumps(values).replace(sys.executable, "/another/python"))
+    assert "/another/python" in path.read_text()
+    assert probes.result("pos", [sys.executable, "-c", "print('{}')"], tmp_path)["command"].startswith("/another/")
+
+
+@pytest.mark.slow
+def test_a_model_is_fine_tuned_once_on_a_tasks_sentences(tmp_path, capfd):
+    text = "Anna B-PER\nsleeps O\n\nshe O\nsat O\nin O\nParis B-LOC\n\n"
+    for part, times in (("train", 30), ("dev", 1)):
+        (tmp_path / part).write_text(text * times + f"{part} O\n\n")
+    words = Vocabulary([*SPECIAL_TOKENS, b"she", b"sat", b"in"])
+    source = new_untrained(tmp_path / "source", MICRO, words)
+    files = {part: tmp_path / part for part in ("train", "dev")}
+    arguments = ("tags", "ner", files, str(source.path), tmp_path)
+    values = finetuned.tuned(*arguments)
+    assert values["sentences"] == 3
+    assert (tmp_path / "tags.dev.sentences.txt").read_text() == "Anna sleeps\nshe sat in Paris\ndev\n"
+    assert open_workdir(finetuned.workdir("tags", tmp_path)).vocabulary.tokens == words.tokens
+    assert values["after"] < values["before"]
+    capfd.readouterr()
+    assert finetuned.tuned(*arguments) == values
+    assert [line.split()[4] for line in capfd.readouterr().out.splitlines() if line[0] == "$"] == ["finetune"]
+    assert finetuned.table({"tags": {"sentences": 1200, "before": 50.0, "after": 40.0}}).splitlines() == [
+        "data  distinct sentences  perplexity before  after  lower by",
+        "tags  1,200               50.0               40.0   20 %",
+    ]

@@ -307,6 +307,21 @@ def test_a_savedmodel_is_pushed_with_its_card_which_has_its_mix(savedmodel, tmp_
     np.testing.assert_allclose(*layers, **checks.TOLERANCE)
 
 
+def test_a_card_as_an_editor_on_another_system_writes_it_has_one_section_about_its_use(files, tmp_path):
+    lines = ["---", "license: mit", "## a comment of the front matter", "---", "# Mine", "", "## Use", "", "old", ""]
+    (files / "README.md").write_bytes(b"\xef\xbb\xbf" + "\r\n".join([*lines, "## Limits", ""]).encode())
+    folder = push.write_folder(sources.find(files), tmp_path / "folder", ADDRESS, "mit")
+    text = (folder / "README.md").read_text()
+    assert text.startswith("---\nlicense: mit\n---\n# Mine\n\n## Use\n\n```python\n")
+    assert text.count("## ") == 2 and "old" not in text and text.endswith("## Limits\n")
+
+
+def test_a_cache_that_cannot_be_written_is_named_and_not_the_hub(server, environment, files, tmp_path):
+    publish(server, files)
+    (tmp_path / "file").touch()
+    assert problem(environment | {"HF_HOME": str(tmp_path / "file")}).startswith(f"{ADDRESS}: {tmp_path}/file/")
+
+
 def test_the_card_of_english_keeps_its_credits_on_the_hub(tmp_path):
     folder = push.write_folder(sources.find("english"), tmp_path / "folder", ADDRESS, "cc-by-sa-4.0")
     card = huggingface_hub.ModelCard.load(folder / "README.md")
