@@ -47,7 +47,6 @@ FEATURES = {
     "french": "Number",
 }
 SYSTEMS = ("untrained", "fasttext", "tiny")
-_BASELINE = "most frequent"
 _TOKENIZER = "unicode"
 _SPLIT = ("--tokenizer", _TOKENIZER, "--line", sentences.PARAGRAPH)
 _FEW = 1000  # sentences
@@ -194,7 +193,8 @@ def accuracies(
         new: whether each word of `test` does not occur in the text, `(words,)`.
     """
     inside = [number in chosen for number, sentence in enumerate(train) for _ in sentence.tokens]
-    words, tags = ([[x for s in part for x in values(s)] for part in (train, test)] for values in (_words, _tags))
+    words = [[word for sentence in part for word in sentence.tokens] for part in (train, test)]
+    tags = [[tag for sentence in part for tag in sentence.labels or []] for part in (train, test)]
     use = [np.array([bool(tag) for tag in tags[0]]) & np.array(inside), np.array([bool(tag) for tag in tags[1]])]
     gold = [np.array(labels)[rows] for labels, rows in zip(tags, use, strict=True)]
     predicted = pos.classify(features[0][use[0]], features[1][use[1]], gold[0])
@@ -205,14 +205,6 @@ def accuracies(
         right = labels == gold[1]
         figures |= {name: float(right.mean()), f"{name}_new": float(right[unseen].mean()) if unseen.any() else None}
     return figures
-
-
-def _words(sentence: Tagged) -> list[str]:
-    return sentence.tokens
-
-
-def _tags(sentence: Tagged) -> list[str]:
-    return sentence.labels or []
 
 
 def most_frequent(words: np.ndarray, labels: np.ndarray, test: np.ndarray) -> np.ndarray:
@@ -238,7 +230,7 @@ STAGES: dict[str, Callable[[Run], dict]] = {
 def tables(results: dict[str, dict]) -> str:
     """Returns a line for each language's model, and one for each of its probes; a number of words stands first."""
     models = [("language", "tokens", "passes", "vocabulary", "unknown", "perplexity", "unigram", "sentences/s", "MB")]
-    probed = [("language", "label", "sentences", "words", _BASELINE, *SYSTEMS)]
+    probed = [("language", "label", "sentences", "words", "most frequent", *SYSTEMS)]
     for language, stages in results.items():
         figures, of_tiny = stages["evaluate"], stages["scores_tiny"]
         models.append(
@@ -289,8 +281,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--data", type=pathlib.Path, required=True, help="a folder of data sets")
     parser.add_argument("--output", type=pathlib.Path, required=True, help="a folder for models and results")
     parser.add_argument("--cpu-hours", type=float, required=True, help="of each system's training")
-    names = ", ".join(FEATURES)
-    parser.add_argument("--only", nargs="+", choices=FEATURES, default=list(FEATURES), metavar="LANG", help=f"{names}")
+    help_text = ", ".join(FEATURES)
+    parser.add_argument("--only", nargs="+", choices=FEATURES, default=list(FEATURES), metavar="LANG", help=help_text)
     parser.add_argument("--stage", choices=STAGES, help="run one stage of one language in this process, and print JSON")
     arguments = parser.parse_args(argv)
     if arguments.stage:
