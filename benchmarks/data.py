@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
+from benchmarks import novels
 from elmo_tf.errors import InputError
 from elmo_tf.files import compressed, download, intact, stores
 
@@ -321,6 +322,26 @@ def _spans(column: Iterable[str]) -> list[str]:
     return tags
 
 
+def _treebank(folder: str, test: str, *train: str) -> Callable[[pathlib.Path], Contents]:
+    """Returns a rule that takes a treebank's test part as it is, and the parts to train on one after another."""
+
+    def rule(originals: pathlib.Path) -> Contents:
+        parts = [_content(originals / folder / name) for name in train]
+        return {"train.conllu.xz": b"".join(parts), "test.conllu": _content(originals / folder / test)}
+
+    return rule
+
+
+def _eltec(language: str, name: str) -> Callable[[pathlib.Path], Contents]:
+    """Returns the rule of a collection of the European Literary Text Collection."""
+    folder = f"novels_{language}/ELTeC-{name}/level1"
+    return lambda originals: novels.divided(novels.eltec(originals / folder))
+
+
+def _chinese(originals: pathlib.Path) -> Contents:
+    return novels.divided(novels.chinese(originals / "novels_chinese/chinese-novel/resources"))
+
+
 _UD_NAMES = {"en_ewt-ud-train.conllu": "en_ewt-ud-train.conllu.xz"}
 RULES: dict[str, Callable[[pathlib.Path], Contents]] = {
     "uner_ewt": _uner,
@@ -335,6 +356,22 @@ RULES: dict[str, Callable[[pathlib.Path], Contents]] = {
     "glove_small": _glove,
     "ud_ewt": _copied("ud_ewt", **_UD_NAMES),
     "multi30k": _copied("multi30k"),
+    "novels_chinese": _chinese,
+    "novels_french": _eltec("french", "fra"),
+    "novels_german": _eltec("german", "deu"),
+    "novels_hungarian": _eltec("hungarian", "hun"),
+    "novels_polish": _eltec("polish", "pol"),
+    "novels_slovenian": _eltec("slovenian", "slv"),
+    "novels_ukrainian": _eltec("ukrainian", "ukr"),
+    "ud_chinese": _treebank("ud_chinese", "zh_gsdsimp-ud-test.conllu", "zh_gsdsimp-ud-dev.conllu"),
+    "ud_french": _treebank("ud_french", "fr_gsd-ud-test.conllu", "fr_gsd-ud-dev.conllu"),
+    "ud_german": _treebank("ud_german", "de_gsd-ud-test.conllu", "de_gsd-ud-dev.conllu", "de_pud-ud-test.conllu"),
+    "ud_hungarian": _treebank(
+        "ud_hungarian", "hu_szeged-ud-test.conllu", "hu_szeged-ud-train.conllu", "hu_szeged-ud-dev.conllu"
+    ),
+    "ud_polish": _treebank("ud_polish", "pl_pdb-ud-test.conllu", "pl_pdb-ud-dev.conllu"),
+    "ud_slovenian": _treebank("ud_slovenian", "sl_ssj-ud-test.conllu", "sl_ssj-ud-dev.conllu"),
+    "ud_ukrainian": _treebank("ud_ukrainian", "uk_iu-ud-test.conllu", "uk_iu-ud-dev.conllu"),
 }
 
 

@@ -1,6 +1,7 @@
 """How the tokenizer `penn` agrees with others, and whether it leaves tokenized text as it is.
 
     python benchmarks/splitting.py --data en_ewt-ud-train.conllu.xz [--nltk]
+    python benchmarks/splitting.py --data ud_hungarian/test.conllu --tokenizer unicode
     python benchmarks/splitting.py --input tokenized.txt.xz --lines 10000
 
 With `--data`, CoNLL-U with `# text` (Universal Dependencies), each sentence's text is split and compared with the words
@@ -21,7 +22,7 @@ from collections.abc import Iterator
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from elmo_tf.annotated import numbered_lines
-from elmo_tf.text import penn
+from elmo_tf.text import penn, tokenizers
 
 # The kind of a difference: the first whose pattern occurs in the text.
 KINDS = {
@@ -60,9 +61,10 @@ def spans(words: list[str]) -> list[tuple[int, int]]:
     return list(itertools.pairwise(itertools.accumulate((len("".join(word.split())) for word in words), initial=0)))
 
 
-def surface(text: str) -> list[str]:
-    """Returns the words of `penn`, as they are written in the text."""
-    return [text[word.start : word.end] for word in penn.split_with_offsets(text)]
+def surface(texts: list[str], tokenizer: str) -> list[list[str]]:
+    """Returns the words of a tokenizer, as they are written in each text."""
+    words_of_each = tokenizers.words_of_each(texts, tokenizer)
+    return [[text[word.start : word.end] for word in words] for text, words in zip(texts, words_of_each, strict=True)]
 
 
 def compare(pairs: list[tuple[list[str], list[str]]]) -> None:
@@ -103,6 +105,7 @@ def main() -> None:
     source.add_argument("--data", type=pathlib.Path, metavar="FILE", help="CoNLL-U with texts")
     source.add_argument("--input", type=pathlib.Path, metavar="FILE", help="one tokenized sentence per line")
     parser.add_argument("--nltk", action="store_true", help="compare with NLTK instead of the annotated words")
+    parser.add_argument("--tokenizer", default="penn", choices=("penn", "unicode"), help="of --data (penn)")
     parser.add_argument("--lines", type=int, default=10_000, help="of --input, from its beginning (10,000)")
     arguments = parser.parse_args()
     if arguments.input:
@@ -114,7 +117,8 @@ def main() -> None:
 
         spans_of = NLTKWordTokenizer().span_tokenize
         annotated = [(text, [text[start:end] for start, end in spans_of(text)]) for text, _ in annotated]
-    compare([(surface(text), words) for text, words in annotated])
+    ours = surface([text for text, _ in annotated], arguments.tokenizer)
+    compare([(split, words) for split, (_, words) in zip(ours, annotated, strict=True)])
 
 
 if __name__ == "__main__":

@@ -71,6 +71,15 @@ class Embedder:
     def __repr__(self) -> str:
         return f"Embedder({self.source.name!r}: {self.source.num_layers} layers of {self.source.dim})"
 
+    def without_memory(self) -> "Embedder":
+        """Returns the same model, its weights shared, whose results depend, to the last bit, on its own calls alone.
+
+        Otherwise, a token's vector is that of the first call with this token, where rounding depends on other tokens.
+        """
+        copied = copy.copy(self)
+        copied._engines = self._engines.without_memory()
+        return copied
+
     def encode(
         self,
         texts: Iterable[Text],

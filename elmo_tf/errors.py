@@ -174,6 +174,8 @@ def convert(value: Any, kind: Any, source: str) -> Any:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise _misfit(error, value, kind, source) from None
+    except UnicodeEncodeError:  # JSON can escape it
+        raise InputError(source, "half a surrogate pair in a string, which is no character") from None
 
 
 def _misfit(error: msgspec.ValidationError, value: Any, kind: Any, source: str) -> InputError:

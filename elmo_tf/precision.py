@@ -42,6 +42,11 @@ def cpu_name() -> str:
     return match[1] if match else "unknown"
 
 
+def num_cores() -> int:
+    """Returns how many cores this process may use; all of them where the system does not limit a process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def cpu_has_bfloat16() -> bool:
     """Whether the CPU has instructions for bfloat16 products, and the environment lets oneDNN use them.
 

@@ -38,8 +38,9 @@ def write_folder(
         arrays.write(folder, ((name, _stored(values)) for name, values in source.weights().items()), softmax)
         card.write(folder, name, source.config, source.tokenizer, softmax and softmax.vocabulary, _facts(source))
         with damage_reported("a model card", beside):
-            text = (intact.read(beside) if beside.is_file() else (folder / card.FILE).read_bytes()).decode()
-            edited = ModelCard(card.for_hub(text, address))
+            content = intact.read(beside) if beside.is_file() else (folder / card.FILE).read_bytes()
+            edited = ModelCard(content.decode("utf-8-sig").replace("\r\n", "\n"))
+            edited.text = card.for_hub(edited.text, address)
             if (known := edited.data.get("license", license_code)) != license_code:
                 raise InputError("license_code", f"{known}, as {beside} says", license_code)
             edited.data["license"], edited.data["language"] = license_code, language or edited.data.get("language")

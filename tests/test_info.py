@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import pathlib
 import platform
 
@@ -55,6 +56,11 @@ def test_what_the_cpu_multiplies_decides_the_precision_of_training(
     found = info(capsys)
     assert (found["cpu"]["name"], found["cpu"]["products"]) == ("Some CPU @ 2 GHz", products)
     assert found["training"]["precision"] == train_precision
+
+
+def test_cores_are_those_of_the_machine_where_the_system_does_not_limit_a_process(capsys, monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # as on macOS
+    assert info(capsys)["cpu"]["cores"] == os.cpu_count()
 
 
 def test_gpus_are_listed_if_asked_for(capsys, monkeypatch):

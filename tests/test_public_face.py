@@ -46,13 +46,14 @@ def test_importing_one_layer_registers_all_that_a_keras_file_may_have(monkeypatc
     assert {f"elmo_tf>{name}" for name in layers} <= keras.saving.get_custom_objects().keys()
 
 
-def test_another_backend_of_keras_is_one_clear_error():
+def test_another_backend_of_keras_is_one_clear_error(workdir):
     torch = {"KERAS_BACKEND": "torch"}
     line = "KERAS_BACKEND: it is torch; set it to tensorflow before Keras is imported"
     code = "import elmo_tf; elmo_tf.preset('tiny')\ntry: elmo_tf.ELMo\nexcept elmo_tf.InputError as error: print(error)"
     assert run_python("-c", code, env=torch).stdout == f"{line}\n"
-    done = run_python("-m", "elmo_tf.cli", "evaluate", "--workdir", "a", "--data", "b", env=torch, check=False)
-    assert (done.returncode, done.stderr) == (1, f"elmo-tf: error: {line}\n")
+    for command in (["evaluate", "--workdir=a", "--data=b"], ["push", workdir.path, "hf://me/elmo", "--license=mit"]):
+        done = run_python("-m", "elmo_tf.cli", *command, env=torch, check=False)
+        assert (done.returncode, done.stderr) == (1, f"elmo-tf: error: {line}\n")
 
 
 @pytest.mark.slow

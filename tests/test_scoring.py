@@ -353,6 +353,23 @@ def test_the_command_surprisal_writes_what_the_method_returns(model, workdir, tm
             assert float(row[name]) == pytest.approx(getattr(word, name), abs=1e-3)
 
 
+def test_chinese_words_between_spaces_have_the_bits_of_a_sentence_without_spaces(tmp_path, caplog):
+    words, whole = (elmo_tf.load("english").surprisal([text]) for text in ("他们 在 学校 。", "他们在学校。"))
+    assert [word.word for word in words] == ["他们", "在", "学校", "。"]
+    assert sum(word.both for word in words) == pytest.approx(whole[0].both, abs=1e-4)
+    unspaced = "warning: {}: 2 of 2 sentences have no white space and count as one word; "
+    for text, is_warned in (
+        ("他们在学校。\n我不知道。\n", True),
+        ("他们 在 学校 。\n我 不 知道 。\n", False),
+        ("Hi!\n", False),
+    ):
+        caplog.clear()
+        (tmp_path / "text").write_text(text, "utf-8")
+        (tmp_path / "table").unlink(missing_ok=True)
+        assert cli.main(["surprisal", "--input", f"{tmp_path}/text", "--output", f"{tmp_path}/table"]) == 0
+        assert (unspaced.format(tmp_path / "text") in caplog.text) == is_warned
+
+
 def test_the_command_surprisal_refuses_what_it_cannot_read_or_write_and_leaves_no_file(
     workdir, savedmodel, tmp_path, capsys
 ):

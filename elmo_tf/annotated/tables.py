@@ -26,7 +26,15 @@ class Row(NamedTuple):
 
 def cells_of(text: str, delimiter: str) -> list[str]:
     """Returns the cells of a table's first line, which may be quoted, without white space around them."""
-    return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter), [])]
+    return [cell.strip() for cell in _cells(text, delimiter)]
+
+
+def _cells(text: str, delimiter: str) -> list[str]:
+    """Like `cells_of`, with white space; marks are literal in what `csv` does not read: a CR, a text of 130,000."""
+    try:
+        return next(csv.reader([text], delimiter=delimiter), [])
+    except csv.Error:
+        return text.split(delimiter)
 
 
 def read(path: str | os.PathLike, delimiter: str) -> list[Row]:
@@ -104,7 +112,7 @@ def comma_cells(path: str | os.PathLike) -> list[str] | None:
         return max((cells_of(first, delimiter) for delimiter in DELIMITERS), key=len)
     lines = list(itertools.islice(numbered_lines.nonblank_lines(path), _INSPECTED))
     for delimiter in DELIMITERS.replace("\t", ""):
-        names = next(csv.reader([line.text for line in lines[:1]], delimiter=delimiter), [])
+        names = _cells(lines[0].text, delimiter) if lines else []
         if len(names) > 1 and all(map(_NAME.fullmatch, names)):
             # A quoted cell may extend beyond the inspected lines.
             rows = list(_until_error(_quoted(lines, delimiter)))

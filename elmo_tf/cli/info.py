@@ -1,7 +1,6 @@
 """The command `info`: versions, the machine, and what elmo-tf would choose on it; for bug reports."""
 
 import argparse
-import os
 import platform
 from collections.abc import Callable
 from typing import Any
@@ -38,7 +37,7 @@ def _info(arguments: argparse.Namespace) -> None:
 def _described(devices: bool) -> dict[str, Any]:
     gpus = _gpus() if devices else None
     train_precision, reason = precision.automatic(on_gpus=devices)
-    cpu = {"name": precision.cpu_name(), "cores": len(os.sched_getaffinity(0)), "products": precision.cpu_products()}
+    cpu = {"name": precision.cpu_name(), "cores": precision.num_cores(), "products": precision.cpu_products()}
     return {
         "elmo_tf": __version__,
         "python": platform.python_version(),

@@ -12,6 +12,7 @@ from elmo_tf.cli import quiet
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
 from elmo_tf.display import table
 from elmo_tf.errors import InputError
+from elmo_tf.extras import check_keras_backend
 from elmo_tf.files import json_file, staging
 from elmo_tf.files.download import without_credentials
 from elmo_tf.text import tokenizers
@@ -214,6 +215,7 @@ def _push(arguments: argparse.Namespace) -> None:
     hub.parse(address)
     source = sources.find(arguments.source)
     if source.needs_tensorflow:
+        check_keras_backend()
         quiet.load_tensorflow(on_gpu=False)
     with tempfile.TemporaryDirectory() as scratch:
         output = arguments.dry_run or pathlib.Path(scratch, "model")

@@ -27,7 +27,7 @@ def keep_freed_memory() -> None:
     A training step frees and allocates the same large arrays as the step before. By default the system takes each of
     them back and clears its pages when it gives them out again: a seventh of a step's CPU time (benchmarks/tried.md).
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt is not None:
         mallopt(_MMAP_MAX, 0)  # no array gets a mapping of its own, which would end with it
         mallopt(_TRIM_THRESHOLD, 2**31 - 1)

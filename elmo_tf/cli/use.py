@@ -14,6 +14,7 @@ from elmo_tf.corpus import sentences
 from elmo_tf.display import with_count
 from elmo_tf.errors import InputError, printable
 from elmo_tf.files import json_file, staging, stores
+from elmo_tf.text import tokenizers
 
 if TYPE_CHECKING:
     from elmo_tf.embedder import Embedder
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _MODEL = "a model with a softmax: english (default), a workdir of `elmo-tf train`, or an export made with --softmax"
 _TEXT = "one sentence per line, split by the model's tokenizer, or FASTA; plain or compressed; - for standard input"
 _LINES_AT_ONCE = 4096
+_TOKENS_OF_A_WORD = 3  # at most, of a word as it is written, such as `don't.`
 
 _log = logging.getLogger("elmo_tf")
 
@@ -176,8 +178,19 @@ def _surprisal(arguments: argparse.Namespace) -> None:
     lines = sentences.read_lines(arguments.input, model.source.tokenizer)
     if not (words := model.surprisal(lines, arguments.context)):
         raise InputError(arguments.input, "no words")
+    _warn_of_unspaced(arguments.input, words, model.source.tokenizer)
     stores.write(arguments.output, _as_tsv(words))
     print(f"{arguments.output}: {len(words):,} words, {sum(not word.known for word in words):,} not in the vocabulary")
+
+
+def _warn_of_unspaced(path: str, words: "list[Surprisal]", tokenizer: str) -> None:
+    """Warns if most sentences have no white space, but several tokens, as in Chinese or Thai."""
+    of_sentence = [list(group) for _, group in itertools.groupby(words, lambda word: word[:2])]
+    alone = [group[0].word.encode() for group in of_sentence if len(group) == 1]
+    unspaced = sum(len(tokens) > _TOKENS_OF_A_WORD for tokens in tokenizers.split(alone, tokenizer))
+    if 2 * unspaced > len(of_sentence):
+        counts = f"{unspaced:,} of {with_count(len(of_sentence), 'sentence')} have no white space and count as one word"
+        _log.warning("warning: %s: %s; to get the bits of each word, put spaces between them", printable(path), counts)
 
 
 def _as_tsv(words: "list[Surprisal]") -> bytes:

@@ -6,6 +6,7 @@ which end at a blank line.
 
 import codecs
 import contextlib
+import logging
 import math
 import os
 import re
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple
 
 from elmo_tf.corpus import corpora
+from elmo_tf.display import with_count
 from elmo_tf.errors import InputError, reason
 from elmo_tf.files import compressed, content, stores
 
@@ -25,7 +27,10 @@ _SPACE = rb"[ \t\v\f\r]"
 _LAST_PARAGRAPH = re.compile(rb".*\n" + _SPACE + rb"*\n", re.DOTALL)
 _LAST_SPACE = re.compile(rb".*" + _SPACE, re.DOTALL)
 _FASTA_BEGIN = re.compile(rb"(\s*\n)?>")  # a header at the beginning of a line, after blank lines
+_SEQUENCE = re.compile(rb"[A-Za-z* -]*|[A-Za-z*.-]*")  # residues, gaps, stops; no sentence
 _FASTA_ENDINGS = (".fa", ".fasta", ".faa", ".fna")  # the usual ones; used only to choose an error
+
+_log = logging.getLogger("elmo_tf")
 
 
 class Block(NamedTuple):
@@ -40,7 +45,7 @@ class Block(NamedTuple):
 
 
 def inspect(corpus: Iterable[corpora.TextFile], tokenizer: str) -> list[corpora.TextFile]:
-    """Returns the files with `is_fasta` set where the tokenizer is `characters` and the text begins with `>`.
+    """Returns the files with `is_fasta` set where the tokenizer is `characters` and the text begins like FASTA.
 
     Raises `InputError` for a file that is clearly not text, or not in the compressed format of its name.
     """
@@ -49,14 +54,26 @@ def inspect(corpus: Iterable[corpora.TextFile], tokenizer: str) -> list[corpora.
         with _named(file.path), _open(file) as text:
             header = content.read_header(text)
         content.check_prose(file.path, header)
-        is_fasta = _FASTA_BEGIN.match(header.removeprefix(codecs.BOM_UTF8)) is not None
+        is_fasta = _is_fasta(header.removeprefix(codecs.BOM_UTF8))
         stem, ending = os.path.splitext(file.path)
         name = stem if ending in compressed.OPEN else file.path
         if is_fasta and tokenizer != "characters" and name.lower().endswith(_FASTA_ENDINGS):
             raise InputError(file.path, "is FASTA, which needs --tokenizer characters")
         return file._replace(is_fasta=is_fasta and tokenizer == "characters")
 
-    return list(stores.map_concurrently(inspected, corpus))
+    files = list(stores.map_concurrently(inspected, corpus))
+    if fasta := [file.path for file in files if file.is_fasta]:
+        _log.info("%s, read as FASTA: %s", with_count(len(fasta), "file"), ", ".join(fasta[:3]))
+    return files
+
+
+def _is_fasta(header: bytes) -> bool:
+    """Whether a text that begins with `header` is FASTA. Quotations, too, may begin with `>`."""
+    if not _FASTA_BEGIN.match(header):
+        return False
+    lines = list(filter(None, map(bytes.strip, header.split(b"\n"))))
+    sequences = [line for line in lines if not line.startswith(b">")]
+    return all(map(_SEQUENCE.fullmatch, sequences)) and (bool(sequences) or len(lines) == 1)
 
 
 def read_blocks(

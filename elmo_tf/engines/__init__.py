@@ -36,6 +36,9 @@ class Engine(Protocol):
     def vectors(self, sentences: Sequence[Words], mixed: bool) -> list[np.ndarray]:
         """Returns all layers of each sentence, float32 `(num_layers, tokens, dim)`, or their mix `(tokens, dim)`."""
 
+    def without_memory(self) -> "Engine":
+        """Returns the same model, its weights shared, that remembers no token vectors of earlier calls."""
+
     def softmax(self) -> "Softmax":
         """Returns the softmax and its words; `InputError` if the source has none."""
 
@@ -89,6 +92,13 @@ class Engines:
                     *(f"{number:,}" for number in (num_scored, SCORED_TOKENS)),
                 )
         return self._engine(self.name)
+
+    def without_memory(self) -> "Engines":
+        """Returns the same engines, as far as they are created, that remember nothing of earlier calls."""
+        copied = type(self)(*self._arguments)
+        with self._lock:
+            copied._made = {name: engine.without_memory() for name, engine in self._made.items()}
+        return copied
 
     def numpy(self) -> "NumpyEngine":
         """Returns NumPy's engine."""

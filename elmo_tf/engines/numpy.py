@@ -4,6 +4,7 @@ Each distinct token goes through the character CNN once; sentences are packed wi
 their products, and the gates one tanh. It has no gradients: `elmo_tf/model` trains.
 """
 
+import copy
 import functools
 import threading
 from collections.abc import Mapping, Sequence
@@ -48,6 +49,12 @@ class NumpyEngine:
     def vectors(self, sentences: Sequence[Words], mixed: bool) -> list[np.ndarray]:
         layers = self._bilm.layers(sentences)
         return [scalar_mix(sentence, *self._mix) for sentence in layers] if mixed else layers
+
+    def without_memory(self) -> "NumpyEngine":
+        copied = copy.copy(self)
+        copied._bilm = copy.copy(self._bilm)
+        copied._bilm.token_vectors = self._bilm.token_vectors.empty()
+        return copied
 
     def softmax(self) -> "Softmax":
         with self._lock:
@@ -126,7 +133,7 @@ class NumpyBiLM:
             [new_lstm(weights, f"{direction}_{number}", dtype) for number in range(config.lstm.num_layers)]
             for direction in ("forward", "backward")
         ]
-        self._token_vectors = TokenVectors(lambda ids: char_cnn(self._char_cnn, ids, config.char_cnn), config, dtype)
+        self.token_vectors = TokenVectors(lambda ids: char_cnn(self._char_cnn, ids, config.char_cnn), config, dtype)
 
     def layers(self, sentences: Sequence[Sequence[bytes]], boundaries: bool = False) -> list[np.ndarray]:
         """Returns h_kj of each sentence, `(num_layers + 1, N, 2 * projection_dim)`.
@@ -152,7 +159,7 @@ class NumpyBiLM:
         words: dict[bytes, int] = {}
         numbers = [[[words.setdefault(t, len(words)) for t in tokens] for tokens in reading] for reading in readings]
         with threads.products_on_one_thread():
-            vectors = self._token_vectors(list(words))
+            vectors = self.token_vectors(list(words))
             # A thread for each direction, and further ones for other sentences of about the same lengths.
             order = sorted(range(len(readings)), key=lambda n: len(readings[n][0]))
             num_groups = max(1, min(threads.num_threads() // 2, len(readings) // SENTENCES_AT_ONCE))

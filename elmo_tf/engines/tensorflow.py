@@ -1,6 +1,7 @@
 """The engine of an `Embedder` that computes in TensorFlow."""
 
 import contextlib
+import copy
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -55,6 +56,11 @@ class TensorFlowEngine:
         outputs = self._layers(self._token_vectors(list(words)), numbers, lengths)
         vectors = outputs["elmo" if mixed else "layers"].numpy()
         return [layers[..., :length, :] for layers, length in zip(vectors, lengths, strict=True)]
+
+    def without_memory(self) -> "TensorFlowEngine":
+        copied = copy.copy(self)
+        copied._token_vectors = self._token_vectors.empty()
+        return copied
 
     def softmax(self) -> Softmax:
         return self._scoring[0]

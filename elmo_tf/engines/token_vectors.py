@@ -25,6 +25,7 @@ class TokenVectors:
     """
 
     def __init__(self, compute: Callable[[np.ndarray], np.ndarray], config: ModelConfig, dtype: type = np.float32):
+        self._arguments = compute, config, dtype
         self._compute, self._max_chars = compute, config.char_cnn.max_chars_per_token
         self._rows: dict[bytes, int] = {}
         # Its rows take memory when they are written.
@@ -41,6 +42,10 @@ class TokenVectors:
             vectors[missing] = self._compute(char_ids.encode_tokens(new_tokens, self._max_chars))
             self._remember(new_tokens, vectors[missing])
         return vectors
+
+    def empty(self) -> "TokenVectors":
+        """Returns the same, with nothing remembered."""
+        return TokenVectors(*self._arguments)
 
     def _remember(self, tokens: Sequence[bytes], vectors: np.ndarray) -> None:
         with self._lock:

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import h5py
 import numpy as np
+from matplotlib import font_manager
 from matplotlib.figure import Figure
+from matplotlib.ft2font import FT2Font
 
 from elmo_tf.errors import InputError, reason
 from elmo_tf.files import hdf5_file, stores
@@ -76,6 +78,8 @@ def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
     axes = figure.subplots()
     image = axes.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     axes.set_xticks(range(len(mixes)), [mix.name for mix in mixes], rotation=30, ha="right")
+    for label, mix in zip(axes.get_xticklabels(), mixes, strict=True):
+        label.set_fontfamily(_fonts(mix.name))
     axes.set_yticks(range(len(values)), [f"layer {number}" for number in reversed(range(len(values)))])
     for (row, column), value in np.ndenumerate(values):
         axes.text(column, row, f"{value:.2f}", ha="center", va="center", color="white" if value > 0.6 else "black")
@@ -83,6 +87,19 @@ def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=150)
     stores.write(output, picture.getvalue())
+
+
+def _fonts(text: str) -> list[str]:
+    """Returns the default font, and those on this machine that have the characters of a text that it lacks."""
+    families, missing = ["DejaVu Sans"], set(map(ord, text))
+    missing -= FT2Font(font_manager.findfont(families[0])).get_charmap().keys()
+    for font in font_manager.fontManager.ttflist if missing else ():
+        if font.name.startswith("Last Resort"):  # comes with matplotlib: a box that names the script, for any letter
+            continue
+        if shown := missing & FT2Font(font.fname).get_charmap().keys():
+            families.append(font.name)
+            missing -= shown
+    return families
 
 
 def _parameters(file: h5py.File) -> dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]:

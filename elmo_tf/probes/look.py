@@ -18,7 +18,7 @@ from elmo_tf.engines.numpy import NumpyBiLM, log_softmax
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, progress, staging, stores
 from elmo_tf.probes.vectors import unit
-from elmo_tf.text import tokenizers
+from elmo_tf.text import case, tokenizers
 from elmo_tf.text.batches import BATCH_TOKENS, batches, equal_items
 from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID, Softmax
 
@@ -54,7 +54,8 @@ def look(model: sources.Source, texts: Sequence[str], word: str) -> dict[str, An
     sentences = [tokens for tokens in tokenizers.split([text.encode() for text in texts], model.tokenizer) if tokens]
     shown = [[token.decode(errors="replace") for token in tokens] for tokens in sentences]
     positions = [(n, position) for n, tokens in enumerate(shown) for position in range(len(tokens))]
-    uses = [(n, position) for n, position in positions if shown[n][position].lower() == word.lower()]
+    asked = tokenizers.as_token(word.encode(), model.tokenizer).decode(errors="replace")
+    uses = [(n, position) for n, position in positions if case.same(shown[n][position], asked)]
     if len(uses) < 2:
         raise InputError("word", f"{word!r} has {with_count(len(uses), 'use')} in the text; a page needs two")
     layers = _layers(NumpyBiLM(model.config, model.weights()), sentences)

@@ -17,7 +17,7 @@ from elmo_tf.engines import Words
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.probes.vectors import unit
-from elmo_tf.text import tokenizers
+from elmo_tf.text import case, tokenizers
 
 # Tokens averaged for the mean vector: its error is then 1 % of a component's standard deviation.
 MEAN_TOKENS = 16_384
@@ -93,7 +93,6 @@ def nearest_uses(
         only: the word whose uses are considered, in upper or lower case; None: all words.
     """
     best: list[Use] = []
-    lower = None if only is None else _lower(only)
     seen: set[tuple[bytes, ...]] = {tuple(sentence)}
     embedded = iter(embedded)
     first = list(_next_lines(embedded))
@@ -105,8 +104,8 @@ def nearest_uses(
         if tuple(words) in seen:
             continue
         similarities = _cosines(vectors - mean, target)
-        if lower is not None:
-            similarities[[_lower(word) != lower for word in words]] = -np.inf
+        if only is not None:
+            similarities[[not _is_same(word, only) for word in words]] = -np.inf
         position = int(similarities.argmax())
         similarity = float(similarities[position])
         if similarity == -np.inf or (len(best) == count and similarity <= best[-1].similarity):
@@ -157,17 +156,16 @@ def _shown(word: bytes) -> str:
     return word.decode(errors="replace")
 
 
-def _lower(word: bytes) -> str:
-    return _shown(word).lower()
+def _is_same(word: bytes, other: bytes) -> bool:
+    return case.same(_shown(word), _shown(other))
 
 
 def _query(sentence: str | bytes, word: str | bytes, tokenizer: str) -> tuple[list[bytes], int]:
     """Returns the tokens of a sentence, and which of them is the word."""
     encoded_sentence, encoded_word = tokenizers.to_bytes(sentence, "sentence"), tokenizers.to_bytes(word, "word")
-    tokens, parts = tokenizers.split([encoded_sentence, encoded_word], tokenizer)
-    if len(parts) > 1:
-        raise InputError("word", f"the tokenizer {tokenizer} splits it: {_shown(b' '.join(parts))!r}")
-    positions = [position for position, token in enumerate(tokens) if parts and _lower(token) == _lower(parts[0])]
+    (tokens,) = tokenizers.split([encoded_sentence], tokenizer)
+    asked = tokenizers.as_token(encoded_word, tokenizer)
+    positions = [position for position, token in enumerate(tokens) if asked and _is_same(token, asked)]
     if len(positions) != 1:
         has = f"has the word {_shown(encoded_word)!r} {len(positions)} times; give one that has it once"
         problem = has if positions else f"does not contain the word {_shown(encoded_word)!r}"
@@ -177,14 +175,13 @@ def _query(sentence: str | bytes, word: str | bytes, tokenizer: str) -> tuple[li
 
 def _lines(text: str | os.PathLike, tokenizer: str, word: bytes | None, progress: ProgressLine) -> Iterator[Line]:
     """Yields the lines of a text that have tokens, `word` among them, in upper or lower case, if it is given."""
-    lower = None if word is None else _lower(word)
     numbered = enumerate(read_lines(os.fspath(text), tokenizer), 1)
     while group := list(itertools.islice(numbered, _LINES_AT_ONCE)):
         split = tokenizers.split([line.encode() for _, line in group], tokenizer)
         for (number, _), words in zip(group, split, strict=True):
             if progress.due():
                 progress.show(f"searching: {number:,} lines")
-            if words and (lower is None or lower in map(_lower, words)):
+            if words and (word is None or any(_is_same(other, word) for other in words)):
                 yield number, words
 
 

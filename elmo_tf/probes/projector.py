@@ -10,7 +10,7 @@ from elmo_tf.corpus.sentences import read_lines
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.probes import vectors
-from elmo_tf.text import tokenizers
+from elmo_tf.text import case, tokenizers
 
 _CONFIG_FILE = "projector_config.pbtxt"  # the name that TensorBoard looks for
 _LABELS_FILE = "uses.tsv"
@@ -24,11 +24,11 @@ def sentences_with(text: str | os.PathLike, word: str, tokenizer: str) -> list[S
 
     The word may be in upper or lower case.
     """
+    asked = tokenizers.as_token(word.encode(), tokenizer).decode()
     split = tokenizers.split([line.encode() for line in read_lines(os.fspath(text), tokenizer)], tokenizer)
     sentences = dict.fromkeys(tuple(token.decode() for token in tokens) for tokens in split)
-    lower = word.lower()
     return [
-        SenseSentence("", list(tokens), [Use(n, n + 1, word, "") for n, t in enumerate(tokens) if t.lower() == lower])
+        SenseSentence("", list(tokens), [Use(n, n + 1, word, "") for n, t in enumerate(tokens) if case.same(t, asked)])
         for tokens in sentences
     ]
 

@@ -91,7 +91,10 @@ def mix(spec: str | int | Sequence[float], gamma: float) -> Facts:
 
 
 def for_hub(text: str, address: str) -> str:
-    """Returns a card with a section about how to use the model at `address`, without links to files beside it."""
+    """Returns a card's text, without its front matter, with a section about how to use the model at `address`.
+
+    Links to files beside it would lead nowhere there, so only their words are left.
+    """
     text = re.sub(r"\[([^\]]*)\]\((?!https?:|#)[^)]*\)", r"\1", text)
     text = re.sub(r"^## Use\n.*?(?=^## |\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
     before, heading, after = text.partition("\n## ")

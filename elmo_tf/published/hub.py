@@ -89,4 +89,4 @@ def _problem(error: BaseException) -> str:
     if (response := getattr(error, "response", None)) is not None:
         said = response.headers.get("X-Error-Message", "")
         return f"{constants.ENDPOINT} answers {response.status_code} {response.reason_phrase}: {said}"
-    return " ".join(filter(None, (f"{constants.ENDPOINT}: {reason(error)}", getattr(error, "filename", None))))
+    return f"{getattr(error, 'filename', None) or constants.ENDPOINT}: {reason(error)}"

@@ -46,12 +46,13 @@ def check(savedmodel: pathlib.Path, thorough: bool = False) -> dict[str, Listed]
     if not file.exists():
         raise InputError(str(savedmodel), f"not an export of elmo-tf: it has no {contract.CHECKSUMS_FILE}")
     listed = json_file.read(file, dict[str, Listed])
-    for name in _names(savedmodel):
+    names = _names(savedmodel)
+    for name in names:
         intact.check_regular(savedmodel / name)
     for name, about in listed.items():
-        path = savedmodel / name
-        if not path.is_file():
+        if name not in names:  # so that no listed name leads out of the folder
             raise InputError(str(savedmodel), f"{name} is missing")
+        path = savedmodel / name
         if (size := path.stat().st_size) != about.bytes:
             raise InputError(str(path), f"damaged: {size:,} bytes, not {about.bytes:,}")
         if thorough and _sha256(path) != about.sha256:

@@ -18,8 +18,13 @@ MARK = "\x1f"
 # Punctuation and symbols.
 _SYMBOLS = (
     "!-/:-@\\[-`{-~\u00a1-\u00a9\u00ab\u00ac\u00ae-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7\u037e\u0387"
-    "\u055a-\u055f\u0589\u058a\u05be\u05c0\u05c3\u05c6\u05f3\u05f4\u060c\u060d\u061b-\u061f\u066a-\u066d\u06d4\u0964\u0965"
-    "\u0e3f\u0e4f\u0e5a\u0e5b\u104a-\u104f\u109e\u109f\u17d4-\u17d6\u17d8-\u17db\u19de-\u19ff\u1aa0-\u1aa6\u1aa8-\u1aad\uaa77-\uaa79\uaade\uaadf"
+    "\u055a-\u055f\u0589\u058a\u05be\u05c0\u05c3\u05c6\u05f3\u05f4\u0609\u060a\u060c\u060d\u061b\u061d-\u061f\u066a-\u066d\u06d4\u0700-\u070d"
+    "\u07f7-\u07f9\u0830-\u083e\u085e\u0964\u0965\u09fd\u0a76\u0af0\u0c77\u0c84\u0df4\u0e3f\u0e4f\u0e5a\u0e5b\u0f04-\u0f12\u0f14\u0f3a-\u0f3d\u0f85"
+    "\u0fd0-\u0fd4\u0fd9\u0fda\u104a-\u104f\u109e\u109f\u10fb\u1360-\u1368\u1400\u166e\u169b\u169c\u16eb-\u16ed\u1735\u1736\u17d4-\u17d6\u17d8-\u17db"
+    "\u1800-\u180a\u1944\u1945\u19de-\u19ff\u1a1e\u1a1f\u1aa0-\u1aa6\u1aa8-\u1aad\u1b5a-\u1b60\u1b7d\u1b7e\u1bfc-\u1bff\u1c3b-\u1c3f\u1c7e\u1c7f"
+    "\u1cc0-\u1cc7\u1cd3\u207d\u207e\u208d\u208e\u2cf9-\u2cfc\u2cfe\u2cff\u2d70\u303d\u30a0\ua4fe\ua4ff\ua60d-\ua60f\ua673\ua67e\ua6f2-\ua6f7"
+    "\ua874-\ua877\ua8ce\ua8cf\ua8f8-\ua8fa\ua8fc\ua92e\ua92f\ua95f\ua9c1-\ua9cd\ua9de\ua9df\uaa5c-\uaa5f\uaa77-\uaa79\uaade\uaadf\uaaf0\uaaf1\uabeb"
+    "\ufd3e\ufd3f"
     "\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2100-\u214f\u2190-\u2bff\u2e00-\u2e7f\u3001-\u3003\u3008-\u3020\u3030"
     "\u30fb\ufe10-\ufe19\ufe30-\ufe6b\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\uffe0-\ufffd"
     "\U0001f000-\U0001faff"
@@ -33,7 +38,7 @@ _IDEOGRAPH = f"[{_IDEOGRAPHS}][\u3099\u309a\uff9e\uff9f\ufe00-\ufe0f\U000e0100-\
 # The letters and marks of Thai, Lao, Khmer, Burmese and related scripts: where lines may be broken between words only,
 # and only a dictionary knows where these end (class SA of Unicode's UAX #14). Each letter is a token with its marks and
 # with the letters that _STACKERS put below it.
-_CLUSTERED = (
+CLUSTERED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecf\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u109a-\u109d\u1780-\u17d3\u17d7\u17dc\u17dd"
     "\u1950-\u1974\u1980-\u19c9\u1a20-\u1a7f\u1aa7\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa76\uaa7a-\uaadd\U00011700-\U0001172f"
 )
@@ -43,10 +48,16 @@ _MARKS = (
     "\uaabe\uaabf\uaac1\u200c\u200d\U0001171d-\U0001172b"
 )
 _STACKERS = "\u1039\u17d2\u1a60"
-_CLUSTER = f"[{_CLUSTERED}](?:[{_STACKERS}][{_CLUSTERED}]|[{_MARKS}])*"
-# White space and control characters: Unicode's categories Z and Cc, except MARK; and the zero width space, which
-# separates words of Khmer and Thai.
-_SPACES = "\\x00-\\x1e \\x7f-\u00a0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000"
+CLUSTER = f"[{CLUSTERED}](?:[{_STACKERS}][{CLUSTERED}]|[{_MARKS}])*"
+# The zero width space, which separates words of Khmer and Thai; marks of direction, in Arabic and Hebrew text.
+INVISIBLE = "\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069"
+# White space and control characters: Unicode's categories Z and Cc, except MARK; and INVISIBLE.
+_SPACES = "\\x00-\\x1e \\x7f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000" + INVISIBLE
+# Decimal digits, other than ASCII's, of scripts in which numbers are written with them.
+_DIGITS = "\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\u09e6-\u09ef\u0be6-\u0bef\u0e50-\u0e59\uff10-\uff19"
+# Quotation marks inside a word of Hebrew mark acronyms and foreign sounds (WB7 in Unicode's UAX #29).
+HEBREW = "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u05d0-\u05ea]+"
+HEBREW_WORD = f"{HEBREW}(?:[\"'\u2019\u05f3\u05f4]{HEBREW})+"
 
 
 def _others(ranges: str) -> str:
@@ -61,7 +72,7 @@ def _others(ranges: str) -> str:
     return others
 
 
-_LETTERS = "A-Za-z" + _others(_SYMBOLS + _SPACES + _IDEOGRAPHS + _CLUSTERED)
+_LETTERS = "A-Za-z" + _others(_SYMBOLS + _SPACES + _IDEOGRAPHS + CLUSTERED)
 _SYMBOL, _SPACE, _LETTER, _WORD = f"[{_SYMBOLS}]", f"[{_SPACES}]", f"[{_LETTERS}]", f"[0-9{_LETTERS}]"
 _APOSTROPHE = "['\u2019]"
 _HYPHEN = "[-_\u2010\u2011]"
@@ -90,10 +101,12 @@ _TOKEN = "|".join(
         _INITIAL,
         # 12,000; 1/2; 3.5-inch; 10-year-old; but 1990 - 95
         rf"[0-9]+(?:[.,:/][0-9]+)*{_WORD}*(?:{_HYPHEN}{_LETTER}{_WORD}*)*",
+        f"[{_DIGITS}]+(?:[.,:/\u066b\u066c\uff0e][{_DIGITS}]+)+",
+        f"{HEBREW_WORD}(?:{_HYPHEN}{_WORD}+)*",
         # well-known; O'Brien
         rf"{_LETTER}{_WORD}*(?:(?:{_HYPHEN}|{_APOSTROPHE}){_WORD}+)*",
         _IDEOGRAPH,
-        _CLUSTER,
+        CLUSTER,
         "\\.\\.\\.+|--+|[\u2014\u2015]+|``|''",
         # Any other symbol. Emoji: with a variation selector or skin tone, several with joiners.
         f"{_SYMBOL}(?:[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|\u200d{_SYMBOL})*",
@@ -108,7 +121,7 @@ _ACROSS = (
     ("([0-9])\u2013([0-9])", "\\1\u2012\\2"),
     # One mark after a full stop that does not end the text, two if no capital letter follows: see _INITIAL.
     (rf"\.({_SPACE}+[0-9a-z])", rf".{MARK}{MARK}\1"),
-    (rf"\.({_SPACE}+[0-9{_LETTERS}{_SYMBOLS}{_IDEOGRAPHS}{_CLUSTERED}])", rf".{MARK}\1"),
+    (rf"\.({_SPACE}+[0-9{_LETTERS}{_SYMBOLS}{_IDEOGRAPHS}{CLUSTERED}])", rf".{MARK}\1"),
 )
 _INSIDE = (
     (rf"({_WORD})([nN]{_APOSTROPHE}[tT]\b)|({_CLITIC})", rf"\1{MARK}\2\3"),

@@ -9,12 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import extras
-from elmo_tf.text.penn import ABBREVIATIONS, Word
+from elmo_tf.text.penn import ABBREVIATIONS, CLUSTER, CLUSTERED, HEBREW_WORD, INVISIBLE, Word
 
 with extras.explain_missing_extra():
     import tensorflow_text
 
-_SPACE = r"[\s\p{Z}\p{Cc}]+"
+_SPACES = rf"\s\p{{Z}}\p{{Cc}}{INVISIBLE}"
+_SPACE = f"[{_SPACES}]+"
 
 # Ideographs and kana, each a token. The ranges are the marks that Unicode assigns to several scripts (prolonged sound,
 # repeat marks) and the planes that it reserves for ideographs.
@@ -22,12 +23,15 @@ _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\x{3006}\x{3031}-\x{3035}\x{303C}\x{30FC
 # Characters that belong to the one before: combining marks, variation selectors and half-width voiced sound marks.
 _MARKS = r"[\p{M}\x{FF9E}\x{FF9F}]*"
 # RE2 cannot intersect classes, so each of these is the complement of what it excludes.
-_LETTER = rf"[^\P{{L}}{_CJK}]"
+_LETTER = rf"[^\P{{L}}{_CJK}{CLUSTERED}]"
 _DIGIT = rf"[^\P{{N}}{_CJK}]"
+_CYRILLIC = r"[\p{Cyrillic}\p{M}]+"  # in Ukrainian and Belarusian, an apostrophe between letters is one of them
+_APOSTROPHIZED = rf"{_CYRILLIC}(?:['\x{{2019}}]{_CYRILLIC})+|{HEBREW_WORD}"
 _WORD = rf"(?:{_LETTER}|{_DIGIT}|\p{{M}})+"
+_PART = rf"(?:{_APOSTROPHIZED}|{_WORD})"
 _NUMBER = rf"{_DIGIT}(?:{_DIGIT}|\p{{M}})*"
 # Full-width punctuation ends an address in Chinese and Japanese, which have no spaces around it.
-_ADDRESS = rf"[^\s\p{{Z}}{_CJK}\x{{3000}}-\x{{303F}}\x{{FF00}}-\x{{FFEF}}]*(?:{_LETTER}|{_DIGIT}|/)"
+_ADDRESS = rf"[^{_SPACES}{_CJK}{CLUSTERED}\x{{3000}}-\x{{303F}}\x{{FF00}}-\x{{FFEF}}]*(?:{_LETTER}|{_DIGIT}|/)"
 
 # Emoji as in Unicode's UTS #51: a pictograph with its variation selector, skin tone or tags, several with joiners
 # (U+200D) between them, a pair of regional indicators, or a keycap. The ranges are reserved for pictographs.
@@ -47,12 +51,13 @@ _TOKEN = "|".join(
         rf"\b[A-Za-z]\.(?:{_LETTER}\.)+",
         r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Jr|Sr)\.",
         # well-known, 24-year-old
-        rf"{_WORD}(?:[-\x{{2010}}\x{{2011}}]{_WORD})+",
+        rf"{_PART}(?:[-\x{{2010}}\x{{2011}}]{_PART})+",
+        _APOSTROPHIZED,
         # don 't, the king 's: as in 1 Billion Word
         r"['\x{2019}](?i:s|t|re|ve|ll|d|m)\b",
         _KEYCAP,
         # 3.50, 12,000, 10:30, 1/2
-        rf"{_NUMBER}(?:[.,:/]{_NUMBER})+",
+        rf"{_NUMBER}(?:[.,:/\x{{66B}}\x{{66C}}\x{{FF0E}}]{_NUMBER})+",
         # 1999, 5th, 1990s
         rf"{_NUMBER}(?:{_LETTER}|\p{{M}})*",
         _FLAG,
@@ -60,22 +65,33 @@ _TOKEN = "|".join(
         # Punctuation marks, each a token except for ... and --.
         rf"(?:\.\.\.+|--+|\p{{P}}){_MARKS}",
         rf"[{_CJK}]{_MARKS}",
+        CLUSTER,
     ]
 )
 
 # Closing quotes and brackets. Directly after a mark, opening ones close too, as in German. They may
 # also be separate, as in tokenized text and in French.
 _CLOSING, _CLOSING_APART = r"[\"'\p{Pi}\p{Pf}\p{Pe}]", r"[\"'\p{Pf}\p{Pe}]"
-# Where a sentence may end: a mark, closing quotes and brackets, white space, which Chinese and Japanese do not need.
-_END = (
-    # With the marks of Indic scripts, Urdu and Arabic.
-    rf"[.!?\x{{2026}}\x{{964}}\x{{965}}\x{{6D4}}\x{{61F}}]+{_CLOSING}*(?:[\s\p{{Z}}]+{_CLOSING_APART}+)?[\s\p{{Z}}]+"
-    r"|[\x{3002}\x{FF01}\x{FF1F}]+[\p{Pf}\p{Pe}]*[\s\p{Z}]*"
+# Marks that end a sentence, most with Unicode's property Sentence_Terminal: of Latin, Armenian, Arabic, Urdu, Indic
+# scripts, Burmese, Ethiopic and Khmer; and of Chinese and Japanese, which need no white space after them.
+_MARK = (
+    r"[.!?\x{2026}\x{589}\x{61F}\x{6D4}\x{964}\x{965}\x{104B}\x{1362}\x{1367}\x{1368}\x{17D4}\x{17D5}\x{203C}\x{203D}"
+    r"\x{2047}-\x{2049}]"
 )
-# A full stop does not end a sentence after these: abbreviations, initials, letters with full stops between them.
-_ABBREVIATED = rf"(?s)(?:.*[\s\p{{Z}}\p{{Ps}}\p{{Pi}}\"'])?(?:(?i:{ABBREVIATIONS})|[^\P{{Lu}}I]|(?:\p{{L}}\.)+\p{{L}})"
-# Sentences do not begin like this.
-_CONTINUATION = r"(?s)[\p{Ll},;:].*"
+_FULL_WIDTH = r"[\x{3002}\x{FF01}\x{FF1F}\x{FF61}]"
+# Where a sentence may end: marks, closing quotes and brackets, white space.
+_END = (
+    rf"{_MARK}+{_CLOSING}*(?:{_SPACE}{_CLOSING_APART}+)?{_SPACE}"
+    rf"|{_FULL_WIDTH}+[\p{{Pf}}\p{{Pe}}]*(?:{_SPACE}[\p{{Pf}}\p{{Pe}}]+)?[{_SPACES}]*"
+)
+_BEFORE_WORD = rf"(?s)(?:.*[{_SPACES}\p{{Ps}}\p{{Pi}}\"'])?"
+# A full stop does not end a sentence after these: abbreviations, initials, letters with full stops between them, with
+# or without spaces (`z. B.`, `d. h.`).
+_ABBREVIATED = rf"{_BEFORE_WORD}(?:(?i:{ABBREVIATIONS})|[^\P{{Lu}}I]|(?:\p{{L}}\.)+\p{{L}})|\p{{L}}"
+_LETTER_LAST, _LETTER_ALONE = rf"{_BEFORE_WORD}\p{{L}}", r"\p{L}"
+# Sentences do not begin like this: with a small letter, also after a dash, as in dialogue (`— No! — he said.`).
+# Letters of Georgian count as small ones in Unicode.
+_CONTINUATION = r"(?s)(?:(?:[\x{2013}-\x{2015}]|--)[\s\p{Z}]*)?(?:[^\P{Ll}\p{Georgian}]|[,;:]).*"
 
 
 def tokenize(sentences: tf.Tensor) -> tf.RaggedTensor:
@@ -123,8 +139,10 @@ def break_sentences(paragraphs: tf.Tensor) -> tf.Tensor:
     pieces, begins, ends = ragged.flat_values, ragged_begins.flat_values, ragged_ends.flat_values
     rows = ragged.value_rowids()
     mark = tf.strings.substr(tf.gather(paragraphs, rows[:-1]), ends[:-1], tf.ones_like(ends[:-1]))
-    abbreviated = (mark == ".") & tf.strings.regex_full_match(pieces[:-1], _ABBREVIATED)
-    continues = abbreviated | tf.strings.regex_full_match(pieces[1:], _CONTINUATION)
+    left, right = pieces[:-1], pieces[1:]
+    abbreviated = tf.strings.regex_full_match(left, _ABBREVIATED)
+    abbreviated |= tf.strings.regex_full_match(left, _LETTER_LAST) & tf.strings.regex_full_match(right, _LETTER_ALONE)
+    continues = ((mark == ".") & abbreviated) | tf.strings.regex_full_match(right, _CONTINUATION)
     is_first = tf.concat([tf.ones_like(rows[:1], tf.bool), (rows[1:] != rows[:-1]) | ~continues], 0)
     rows, begins = tf.boolean_mask(rows, is_first), tf.boolean_mask(begins, is_first)
     is_last = tf.concat([rows[1:] != rows[:-1], tf.ones_like(rows[:1], tf.bool)], 0)

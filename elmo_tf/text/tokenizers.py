@@ -49,6 +49,14 @@ def split(sentences: list[bytes], tokenizer: str) -> list[list[bytes]]:
     return list(map(penn.split_bytes if tokenizer == "penn" else bytes.split, sentences))
 
 
+def as_token(word: bytes, tokenizer: str) -> bytes:
+    """Returns a user's word as a tokenizer writes it, perhaps empty; raises `InputError` if the tokenizer splits it."""
+    (parts,) = split([word], tokenizer)
+    if len(parts) > 1:
+        raise InputError("word", f"the tokenizer {tokenizer} splits it: {b' '.join(parts).decode(errors='replace')!r}")
+    return b"".join(parts)
+
+
 def split_texts(texts: Iterable[Text], tokenizer: str, parameter: str = "texts") -> list[list[bytes]]:
     """Returns the tokens of a user's texts; those that are lists of tokens are not split again.
 

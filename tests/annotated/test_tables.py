@@ -145,6 +145,13 @@ def test_sentences_with_commas_are_sentences(tmp_path, text):
         assert len(classes.read_classes(path, reading, labeled=False)) == len(text.splitlines())
 
 
+@pytest.mark.parametrize("first", ["a" * 140_000, "a\rb", "a" * 140_000 + ", b"])
+def test_the_first_sentence_may_be_long_or_have_a_carriage_return(tmp_path, first):
+    for text, labeled in ((f"1\t{first}\n0\tc\n", True), (f"{first}\nc\n", False)):
+        examples = classes.read_classes(write(tmp_path, text), labeled=labeled)
+        assert [" ".join(example.tokens) for example in examples] == [" ".join(first.replace(",", " ,").split()), "c"]
+
+
 def test_other_files_that_are_not_text_are_refused(tmp_path):
     read = functools.partial(classes.read_classes, labeled=False)
     assert_refused(read, write(tmp_path, '[\n{"text": "a"}]\n'), "a JSON array; write an object per line, ")

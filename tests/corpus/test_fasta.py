@@ -1,4 +1,5 @@
 """FASTA files: their records become lines however they are wrapped, cut or compressed, in every command."""
+# ruff: noqa: RUF001 - letters of other scripts are the point here
 
 import dataclasses
 import gzip
@@ -63,6 +64,27 @@ def test_files_are_known_by_their_first_character(corpus):
     }
     assert read(corpus(**files), 1) == [b"MKV", b"MKV", b"", b">L", b"KL", b"A", b"C", b">one", b"MKV"]
     assert read(corpus(**{"e.gz": gzip.compress(files["c.FAS"])}), 1) == [b"KL"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> Are you coming?\n\nYes, I am.\n",
+        "> first\n> second\n> third\n",
+        ">>> import this\nThe Zen of Python\n1. Beautiful\n",
+        ">他说\n我不知道\n",
+        ">نقل\nمرحبا\n",
+    ],
+)
+def test_text_that_begins_with_a_quotation_is_no_fasta(corpus, text, caplog):
+    with caplog.at_level("INFO", "elmo_tf"):
+        expected = ["".join(line.split()) for line in text.split("\n")[:-1]]
+        assert [sequence.decode() for sequence in read(corpus(**{"a.fa": text.encode()}), 1)] == expected
+        assert not caplog.records
+        assert read_sentences(corpus(**{"a.fa": text.encode()}))  # no error about a tokenizer
+        (path,) = corpus(**{"b.txt": b">one two\nMKV LA-\n"})
+        assert read([path], 1) == [b"MKVLA-"]
+    assert caplog.messages == [f"1 file, read as FASTA: {path}"]
 
 
 def test_identifiers_stand_before_numbered_sequences():

@@ -71,4 +71,8 @@ def test_a_second_call_uses_them_and_a_copy_in_another_process_does_not_get_them
     (second,) = model.encode(["the cat sat on the mat"])
     np.testing.assert_array_equal(first.vectors, second.vectors)
     assert computed == [7]  # five words, <S> and </S>
+    (third,) = model.without_memory().encode(["the cat sat on the mat"])
+    np.testing.assert_array_equal(first.vectors, third.vectors)
+    model.encode(["the mat"])
+    assert computed == [7, 7]
     assert len(pickle.dumps(model)) < 10_000

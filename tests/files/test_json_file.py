@@ -54,6 +54,7 @@ def test_what_fits_is_returned_without_keys_that_nobody_asked_about(tmp_path):
         ({"pair": ["a"]}, "expected pair to be array of length 2, found a list of 1"),
         ({"pair": ["A", 1]}, "expected pair[0] to be str matching regex '^[a-z]+$', found \"A\""),
         ({"pair": ["a", 2**63]}, "expected pair[1] to be int <= 9223372036854775807, found 9223372036854775808"),
+        ({"count": "\ud800"}, "half a surrogate pair in a string"),
         ({"files": []}, "expected files to be object, found a list of 0"),
         ({"files": {"x": -1}}, "expected files[...] to be int >= 0, found another value"),
         ({"shards": [{"kind": "b"}, {}]}, "no key shards[1].kind"),

@@ -1,4 +1,5 @@
 """The progress line: on terminals of several widths, and on a stderr that cannot be written."""
+# ruff: noqa: RUF001 - letters of other scripts are the point here
 
 import fcntl
 import os
@@ -12,7 +13,7 @@ import termios
 
 import pytest
 
-from elmo_tf.display import with_count
+from elmo_tf.display import table, with_count
 
 SHOWN = """
 import os, signal
@@ -102,6 +103,13 @@ line.show("evaluating")
 line.clear()
 """
     assert screen(on_terminal(code, 80)) == ["saved", "step 2/2  perplexity 44.3", ""]
+
+
+def test_columns_are_aligned_with_wide_characters_and_combining_marks():
+    rows = [["训练", "x"], ["cafe\u0301", "x"], ["\u200fשלום", "x"], ["ｱ", "x"], ["abcde", "x"]]
+    columns = [4, 4, 4, 1, 5]
+    lines = table(rows)
+    assert [line.count(" ") for line in lines] == [2 + 5 - width for width in columns]
 
 
 def test_numbers_of_things_are_words():

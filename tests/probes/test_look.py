@@ -118,6 +118,11 @@ def test_a_page_needs_two_uses_and_at_most_a_thousand_sentences(savedmodel, text
         look.look(sources.find(savedmodel.path), texts, word)
 
 
+def test_a_word_that_the_tokenizer_splits_is_an_error():
+    with pytest.raises(InputError, match=r"^word: the tokenizer penn splits it: '学 校'$"):
+        look.look(sources.find("english"), ["学校", "我们的学校"], "学校")
+
+
 HOSTILE = (
     "a </script><script>document.title='ran'</script><img src={address}/x onerror=document.title='ran'> &amp; {{data}}"
 )
@@ -194,6 +199,42 @@ def test_the_template_names_no_address_and_its_policy_allows_none():
     assert "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'" in template
 
 
+def shown(page, tmp_path) -> str:
+    """Returns the elements that a browser makes of a page."""
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command = [CHROMIUM, *options, "--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=True).stdout
+
+
+DIRECTIONS = """<script>
+{
+document.querySelector(".word").dispatchEvent(new FocusEvent("focus"));
+const direction = query => getComputedStyle(document.querySelector(query)).direction;
+const map = document.querySelector("#heat svg"), left = -map.viewBox.baseVal.x;
+const labels = [...map.querySelectorAll("text")];
+document.body.append(JSON.stringify([
+  ...["#nearest li div", "#words", "#sentence option", "#tip bdi", "#tip", "h1"].map(direction),
+  labels.at(-1).textContent, labels.every(label => label.getComputedTextLength() < left),
+]), " end of directions");
+}
+</script></html>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@pytest.mark.parametrize(("sentence", "direction"), [("זה ספר , a", "rtl"), ("这 本 书", "ltr"), ("यह किताब", "ltr")])
+def test_a_sentence_has_its_own_direction_and_labels_are_cut_between_characters(sentence, direction, workdir, tmp_path):
+    word = sentence.split()[0]
+    look_at = [f"{sentence} {letters * 20}" for letters in ("ฮ็", "क्षि")]
+    (tmp_path / "text").write_text("\n".join(look_at), "utf-8")
+    look.write(sources.find(workdir.path), tmp_path / "text", word, tmp_path / "page.html")
+    page = tmp_path / "page.html"
+    page.write_text(page.read_text("utf-8").replace("</html>", DIRECTIONS), "utf-8")
+    texts = _Elements(shown(page, tmp_path)).texts
+    (said,) = (json.loads(text.removesuffix(" end of directions")) for text in texts if text.endswith("of directions"))
+    assert said[:3] == [direction] * 3
+    assert said[4:] == ["ltr", "ltr", "ฮ็" * 12 + "…", True]
+
+
 # Chooses the second use by the keyboard, the same by a click, moves to a word and in a heat map.
 ACTIONS = """<script>
 const said = [], arrow = { key: "ArrowRight", bubbles: true };
@@ -221,13 +262,11 @@ def test_a_browser_shows_the_page_without_a_request_and_without_running_its_text
         threading.Thread(target=server.serve_forever, daemon=True).start()
         page, sentence = written(f"http://127.0.0.1:{server.server_port}")
         page.write_text(page.read_text("utf-8").replace("</html>", ACTIONS), "utf-8")
-        options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-        command = [CHROMIUM, *options, "--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
-        shown = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=True).stdout
+        elements_shown = shown(page, tmp_path)
         server.shutdown()
     assert requests == []
-    elements = _Elements(shown)
-    assert "<title>3 uses of “a”</title>" in shown
+    elements = _Elements(elements_shown)
+    assert "<title>3 uses of “a”</title>" in elements_shown
     assert "img" not in elements.counts
     assert elements.counts["circle"] == 3 * 3
     (said,) = (

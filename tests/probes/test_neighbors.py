@@ -1,4 +1,5 @@
 """The nearest uses of words: in a text on disk, and among given vectors."""
+# ruff: noqa: RUF001 - letters of other scripts are the point here
 
 import bz2
 import json
@@ -139,6 +140,9 @@ def test_upper_and_lower_case_are_one_word(find, same_word):
     assert sorted(lines) == ([1, 3, 4] if same_word else [1, 2, 3, 4])
     (use,) = find("Étude a".encode(), sentence="the étude", word="ÉTUDE".encode(), same_word=True)
     assert (use.line, use.sentence, use.position) == (1, ["Étude", "a"], 0)
+    for word, other in (("STRASSE", "Straße"), ("İstanbul", "istanbul"), ("ışık", "Işık")):
+        (use,) = find(f"a {other}\nkiz".encode(), sentence=f"b {word}", word=word.encode(), same_word=True)
+        assert (use.line, use.position) == (1, 1)
 
 
 def test_the_mean_is_of_the_start_of_a_long_text():

@@ -297,6 +297,18 @@ def test_files_without_mixes_are_refused(tmp_path):
             learned_weights.read(tmp_path / f"{name}.keras")
 
 
+@pytest.mark.parametrize(("name", "font"), [("ner \u24b6", "STIXGeneral"), ("\u043d\u0435\u0440", "DejaVu Sans")])
+def test_names_are_drawn_in_a_font_that_has_their_letters(tmp_path, name, font, recwarn):
+    learned_weights.plot([learned_weights.Mix(name, [0.5, 0.5], 1.0)], tmp_path / "plot.png")
+    assert not [warning for warning in recwarn if "Glyph" in str(warning.message)]
+    assert learned_weights._fonts(name)[-1] == font
+
+
+def test_a_letter_that_no_font_has_is_named_in_a_warning(tmp_path):
+    with pytest.warns(UserWarning, match="Glyph 983040 .* missing"):
+        learned_weights.plot([learned_weights.Mix("\U000f0000", [0.5, 0.5], 1.0)], tmp_path / "plot.png")
+
+
 MIXES = [learned_weights.Mix("a", [0.5, 0.5], 1.0), learned_weights.Mix("b", [1.0], 1.0)]
 
 

@@ -280,6 +280,14 @@ def test_push_without_a_license_is_a_usage_error_and_without_a_token_one_line(se
     assert not server.repositories
 
 
+def test_push_to_a_hub_that_cannot_be_reached_is_one_line(server, environment, files):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    done = push_to(environment | {"HF_ENDPOINT": url}, files)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"elmo-tf: error: {ADDRESS}: {url}: ")
+
+
 def test_a_workdir_is_pushed_with_its_softmax_tokenizer_and_what_it_knows_of_its_training(workdir, tmp_path):
     folder = push.write_folder(sources.find(workdir), tmp_path / "folder", ADDRESS, "mit", "en")
     assert sorted(os.listdir(folder)) == sorted(push.FILES)
@@ -305,6 +313,21 @@ def test_a_savedmodel_is_pushed_with_its_card_which_has_its_mix(savedmodel, tmp_
     assert "| mix of the layers | `--mix=0.3,-0.5,1 --gamma=1.7` |" in text and "An edited card." in text
     layers = [elmo_tf.load(path).encode(["a cat"], "all")[0].vectors for path in (copy, folder)]
     np.testing.assert_allclose(*layers, **checks.TOLERANCE)
+
+
+def test_a_card_as_an_editor_on_another_system_writes_it_has_one_section_about_its_use(files, tmp_path):
+    lines = ["---", "license: mit", "## a comment of the front matter", "---", "# Mine", "", "## Use", "", "old", ""]
+    (files / "README.md").write_bytes(b"\xef\xbb\xbf" + "\r\n".join([*lines, "## Limits", ""]).encode())
+    folder = push.write_folder(sources.find(files), tmp_path / "folder", ADDRESS, "mit")
+    text = (folder / "README.md").read_text()
+    assert text.startswith("---\nlicense: mit\n---\n# Mine\n\n## Use\n\n```python\n")
+    assert text.count("## ") == 2 and "old" not in text and text.endswith("## Limits\n")
+
+
+def test_a_cache_that_cannot_be_written_is_named_and_not_the_hub(server, environment, files, tmp_path):
+    publish(server, files)
+    (tmp_path / "file").touch()
+    assert problem(environment | {"HF_HOME": str(tmp_path / "file")}).startswith(f"{ADDRESS}: {tmp_path}/file/")
 
 
 def test_the_card_of_english_keeps_its_credits_on_the_hub(tmp_path):

@@ -42,6 +42,16 @@ def test_a_lost_file_is_named(copy, name):
         elmo_tf.load(copy)
 
 
+def test_a_list_does_not_lead_out_of_its_folder(copy):
+    outside = copy.parent / "outside"
+    outside.write_bytes(b"abc")
+    path = copy / contract.CHECKSUMS_FILE
+    listed = json.loads(path.read_text()) | {"../outside": {"bytes": 3, "sha256": ""}}
+    path.write_text(json.dumps(listed))
+    with pytest.raises(InputError, match=rf"^{copy}: \.\./outside is missing$"):
+        checksums.check(copy, thorough=True)
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_with_one_other_bit_is_named_on_request_and_one_of_another_size_without_being_read(copy, name):
     flip(copy / name)

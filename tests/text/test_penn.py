@@ -1,6 +1,8 @@
 """`text.penn`: Penn Treebank's rules, with offsets, in Python and in a graph."""
+# ruff: noqa: RUF001 - letters of other scripts are the point here
 
 import random
+import unicodedata
 
 import pytest
 import tensorflow as tf
@@ -38,6 +40,11 @@ TEXTS = (
     ("အင်္ဂလိပ် ဗုဒ္ဓ။", "အ င်္ဂ လိ ပ် ဗု ဒ္ဓ ။"),
     ("เขาชื่อ J. สมิธ", "เ ข า ชื่ อ J. ส มิ ธ"),
     ("ั\u0e48a", "ั\u0e48 a"),  # marks without a letter
+    # Marks of direction are white space; quotation marks inside Hebrew acronyms; decimal separators.
+    ("\u200fשלום\u200e, \u2067a\u2069b", "שלום , a b"),
+    ('ארה"ב, "צה״ל" ג׳ירפה', 'ארה"ב , " צה״ל " ג׳ירפה'),
+    ("١٢٣٫٥ १२.५, ３．５", "١٢٣٫٥ १२.५ , ３．５"),
+    ("ሰላም፡ዓለም።", "ሰላም ፡ ዓለም ።"),
     ("a\x1fb\x00c", "a b c"),
     ("", ""),
 )
@@ -47,6 +54,15 @@ TEXTS = (
 def test_running_text_becomes_words_and_split_text_stays(text, words):
     assert penn.split(text) == words.split(" " if words else None)
     assert penn.split(words) == words.split(" " if words else None)
+
+
+def test_every_punctuation_mark_between_letters_is_a_token():
+    marks = {chr(point) for point in range(0xA0, 0x10000) if unicodedata.category(chr(point))[0] == "P"}
+    in_words = set(
+        "\u2010\u2011\u2019\u203f\u2040\u2054\u30fb\uff65\u0970"
+    )  # hyphens, an apostrophe, an abbreviation's sign
+    rest = [mark for mark in sorted(marks - in_words) if len(penn.split(f"a{mark}b")) != 3]
+    assert rest == []
 
 
 def test_offsets_are_those_of_the_text_whose_quotes_and_dashes_are_read_as_ascii():

@@ -73,6 +73,16 @@ TOKENS = {
     "हिन्दी में 3 किताबें": "हिन्दी में 3 किताबें",
     # Words of Persian hold joiners.
     "می\u200cخواهم": "می\u200cخواهم",
+    # Scripts whose words only a dictionary knows: letters with their marks, as with `penn`.
+    "ไปน้ำท่วม ๒๕abc": "ไ ป น้ำ ท่ ว ม ๒๕abc",
+    "https://example.org/aน้ำ": "https://example.org/a น้ำ",
+    # The zero width space and marks of direction are white space.
+    "ភ្នំពេញ\u200bខ្ញុំ": "ភ្នំ ពេ ញ ខ្ញុំ",
+    "\u200fשלום\u200e, \u2067a\u2069b": "שלום , a b",
+    # Apostrophes inside words of Cyrillic letters; quotation marks inside Hebrew acronyms.
+    "п’ять об'єктів, по-п'яте 'так'": "п’ять об'єктів , по-п'яте ' так '",
+    'ארה"ב, "צה״ל" ג׳ירפה ב־2': 'ארה"ב , " צה״ל " ג׳ירפה ב ־ 2',
+    "١٢٣٫٥ १२.५ ３．５": "١٢٣٫٥ १२.५ ３．５",
 }
 
 
@@ -116,6 +126,33 @@ def test_the_marks_of_chinese_indic_scripts_and_arabic_end_sentences():
     ]
     broken = [sentence.decode() for sentence in raw_text.break_sentences(texts).numpy()]
     assert broken == ["\u4e2d\u3002", "\u6587\uff01", "\u5b57", *texts[1].split(" "), *texts[2].split(" ")]
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["— Ні! — сказав він.", "— Йди."],  # a small letter after a dash continues
+        ["– Nem! – mondta.", "– Igen.", "„Jó.”", "Elment."],
+        ["« Non ! » dit-elle.", "Quoi ?", "— Rien !"],
+        ["Es war z. B. Anna, d. h. Frau Ott.", "»Ja!« sagte er.", "- Nein.", "- ja."],
+        ["ეს წიგნია.", "ის წავიდა.", "რა?", "კი!"],  # Georgian has no capital letters
+        ["ይህ ነው።", "እሱ ሄደ፧", "አዎ።"],
+        ["Սա գիրք է։", "Նա գնաց։"],
+        ["នេះជា។", "គាត់បាន។"],
+        ["ဒါက။", "သူသွား။"],
+        ["What⁈", "Yes‼", "Go"],
+        ["他 说 ： “ 好 ！ ”", "他 走 了 。"],
+    ],
+    ids=["uk", "hu", "fr", "de", "ka", "am", "hy", "km", "my", "doubled marks", "zh split"],
+)
+def test_sentences_of_dialogue_and_of_other_scripts_end_where_their_marks_stand(sentences):
+    broken = raw_text.break_sentences([" ".join(sentences)]).numpy()
+    assert [sentence.decode() for sentence in broken] == sentences
+
+
+def test_half_width_marks_of_japanese_and_a_zero_width_space_end_sentences():
+    broken = raw_text.break_sentences(["好｡完", "ខ្ញុំ។\u200bគាត់។"]).numpy()
+    assert [sentence.decode().strip("\u200b") for sentence in broken] == ["好｡", "完", "ខ្ញុំ។", "គាត់។"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from apache_beam.utils.shared import Shared
 
-from elmo_tf import embedder
+from elmo_tf import embedder, precision
 from elmo_tf.beam import failures
 from elmo_tf.beam.embed.model_handler import ElmoModelHandler
 from elmo_tf.beam.embed.numbering import LineNumbers
@@ -59,7 +59,7 @@ class Settings(NamedTuple):
         """Returns how many threads a process on this machine computes with: its share of the cores; None: as set."""
         if self.num_processes is None:
             return None
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = precision.num_cores()
         return max(1, cores // (self.num_processes or cores))
 
     def load(self) -> embedder.Embedder:
@@ -99,7 +99,8 @@ class EmbedTask(failures.TaskFn):
         if _is_intact(path, num_lines):
             progress.add(task.size)
         else:
-            model = self.shared.acquire(self.settings.load)
+            # So that a shard does not depend on the tasks before it.
+            model = self.shared.acquire(self.settings.load).without_memory()
             token_bytes = task.size / max(numbered.tokens[task.number], 1)
             line = int(numbered.first_lines[task.number])
             with stores.create(path) as file:

@@ -19,6 +19,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.published import weights as published_weights
 from elmo_tf.records import record_folder, vector_files
 from elmo_tf.savedmodel import checksums
+from elmo_tf.text import char_ids
 from elmo_tf.workdir.folder import new_workdir
 from tests import checks
 from tests.beam.common import contents, files, irregular
@@ -256,6 +257,17 @@ def test_what_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path
     with pytest.raises(InputError, match=message):
         jobs.run("embed", [*given, *(option.format(**paths) for option in options)])
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_vectors_do_not_depend_on_what_the_process_computed_before(embedded, corpus, monkeypatch):
+    computed: list[int] = []
+    encode_tokens = char_ids.encode_tokens
+    monkeypatch.setattr(
+        char_ids, "encode_tokens", lambda tokens, size: computed.append(len(tokens)) or encode_tokens(tokens, size)
+    )
+    for number in range(2):
+        embedded(corpus(**{"a.txt": b"a cat\nthe cat\n"}), output=f"{number}.hdf5")
+    assert computed == [5] * 2  # distinct words, <S> and </S>, again each time
 
 
 @pytest.mark.slow

@@ -125,6 +125,18 @@ def test_a_vocabulary_of_words_with_glued_punctuation_brings_a_hint(corpus, proc
     assert "if the text is not tokenized" not in caplog.text
 
 
+def test_words_that_spaces_do_not_separate_bring_a_hint(corpus, process, caplog):
+    caplog.set_level("INFO", "elmo_tf")
+    text = "我們每天早上都去學校裡學習中文和數學。\n我 們 去 學 校\n"
+    process(corpus(text.encode()), output="raw")
+    hint = "hint: 1 of 6 tokens were cut; if the text has no spaces between words, use --tokenizer unicode"
+    assert hint in caplog.text
+    caplog.clear()
+    process(corpus(text.encode()), "--tokenizer=penn", output="split")
+    assert "vocabulary: " in caplog.text
+    assert "hint: " not in caplog.text
+
+
 def test_names_of_files_and_folders_need_not_be_utf8(process, tmp_path):
     path = os.fsencode(tmp_path) + b"/caf\xe9.txt"
     pathlib.Path(os.fsdecode(path)).write_bytes(b"a b\n")
