@@ -97,6 +97,8 @@ def export(
         TensorShape([1, 4])
     """
     if isinstance(workdir, LanguageModel):
+        if checkpoint != "latest":
+            raise InputError("checkpoint", '"latest", as only a workdir has others', repr(checkpoint))
         opened, bilm, step = workdir.trained()
         facts = {"training": f"{step:,} steps"}
     else:

@@ -12,6 +12,7 @@ import numpy as np
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.word_vectors import iterate_word_vectors
 from elmo_tf.corpus.sentences import read_lines
+from elmo_tf.display import with_count
 from elmo_tf.embedder import Embedder, Layers, check_count, check_layers
 from elmo_tf.engines import Words
 from elmo_tf.errors import InputError
@@ -180,7 +181,7 @@ def _lines(text: str | os.PathLike, tokenizer: str, word: bytes | None, progress
         split = tokenizers.split([line.encode() for _, line in group], tokenizer)
         for (number, _), words in zip(group, split, strict=True):
             if progress.due():
-                progress.show(f"searching: {number:,} lines")
+                progress.show(f"searching: {with_count(number, 'line')}")
             if words and (word is None or any(_is_same(other, word) for other in words)):
                 yield number, words
 

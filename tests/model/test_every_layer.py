@@ -24,12 +24,14 @@ from elmo_tf.tasks.layers.antecedents import AntecedentScores
 from elmo_tf.tasks.layers.crf import CRF
 from elmo_tf.tasks.layers.lstms import CoupledLSTM, HighwayLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
+from elmo_tf.tasks.layers.mixed_layers import MixedLayers
 from elmo_tf.tasks.layers.token_layers import Spelling, WordEmbedding
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
 from elmo_tf.training.fit import LanguageModel
 from tests import checks
 from tests.helpers import MICRO, batch_char_ids, slow
 from tests.keras_layer.sentences import ONE_LAYER
+from tests.tasks.layers.lengths import Lengths
 
 WITHOUT = {
     AntecedentScores: lambda: AntecedentScores(3),
@@ -37,6 +39,7 @@ WITHOUT = {
     BiLM: lambda: BiLM(MICRO),
     elmo_tf.ELMo: lambda: elmo_tf.ELMo(MICRO),
     MentionSpans: lambda: MentionSpans(3, 0.4),
+    MixedLayers: lambda: MixedLayers(Lengths()),
     PlainBiLM: lambda: PlainBiLM(MICRO, 7),
     SelfAttention: SelfAttention,
     Spelling: lambda: Spelling(4),

@@ -183,6 +183,8 @@ def test_a_folder_or_a_dataset_that_does_not_fit_is_one_sentence(records, tmp_pa
             two.fit(data, verbose=0)
     with pytest.raises(InputError, match=r"^steps: this dataset has no end"):
         two.evaluate(windows(records.path, SMALL))
+    with pytest.raises(InputError, match=r"^checkpoint: expected \"latest\", as only a workdir has others,"):
+        elmo_tf.export(two, tmp_path / "exported", checkpoint="best")
     assert two.optimizer.iterations.numpy() == 0
 
 
