@@ -25,10 +25,9 @@ _MARKS = r"[\p{M}\x{FF9E}\x{FF9F}]*"
 # RE2 cannot intersect classes, so each of these is the complement of what it excludes.
 _LETTER = rf"[^\P{{L}}{_CJK}{CLUSTERED}]"
 _DIGIT = rf"[^\P{{N}}{_CJK}]"
-_CYRILLIC = r"[\p{Cyrillic}\p{M}]+"  # in Ukrainian and Belarusian, an apostrophe between letters is one of them
-_APOSTROPHIZED = rf"{_CYRILLIC}(?:['\x{{2019}}]{_CYRILLIC})+|{HEBREW_WORD}"
+_CYRILLIC = r"[\x{400}-\x{52F}\x{300}-\x{301}]+"  # with stress marks
 _WORD = rf"(?:{_LETTER}|{_DIGIT}|\p{{M}})+"
-_PART = rf"(?:{_APOSTROPHIZED}|{_WORD})"
+_HYPHEN = r"[-\x{2010}\x{2011}]"
 _NUMBER = rf"{_DIGIT}(?:{_DIGIT}|\p{{M}})*"
 # Full-width punctuation ends an address in Chinese and Japanese, which have no spaces around it.
 _ADDRESS = rf"[^{_SPACES}{_CJK}{CLUSTERED}\x{{3000}}-\x{{303F}}\x{{FF00}}-\x{{FFEF}}]*(?:{_LETTER}|{_DIGIT}|/)"
@@ -51,8 +50,9 @@ _TOKEN = "|".join(
         rf"\b[A-Za-z]\.(?:{_LETTER}\.)+",
         r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Jr|Sr)\.",
         # well-known, 24-year-old
-        rf"{_PART}(?:[-\x{{2010}}\x{{2011}}]{_PART})+",
-        _APOSTROPHIZED,
+        # In Ukrainian and Belarusian, an apostrophe between letters is one of them.
+        rf"(?:{_CYRILLIC}(?:(?:['\x{{2019}}]|{_HYPHEN}){_CYRILLIC})+|{HEBREW_WORD})(?:{_HYPHEN}{_WORD})*",
+        rf"{_WORD}(?:{_HYPHEN}{_WORD})+",
         # don 't, the king 's: as in 1 Billion Word
         r"['\x{2019}](?i:s|t|re|ve|ll|d|m)\b",
         _KEYCAP,
