@@ -25,14 +25,15 @@ _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: th
 
 
 class StoredWeights:
-    """The weights of a biLM, and of its softmax if there is any, as variables to save, none of them trainable.
+    """The weights of a biLM, and of the softmax if one is given, as variables to save, none of them trainable.
 
     A Keras layer around a SavedModel trains what was trainable when it was saved, so trainable variables are copied;
     the others are saved themselves.
     """
 
     def __init__(self, bilm: BiLM, softmax: SampledSoftmax | None = None):
-        self._variables = relative_names(bilm)
+        names = relative_names(bilm).items()
+        self._variables = {name: variable for name, variable in names if not name.startswith("softmax/")}
         if softmax is not None:
             self._variables |= {f"softmax/{variable.name}": variable for variable in softmax.variables}
         self.by_name: dict[str, tf.Variable] = {

@@ -14,6 +14,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.model.fast import BiLM
 from elmo_tf.savedmodel import verification, writing
+from elmo_tf.savedmodel.stored_weights import StoredWeights
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, ONE_LAYER, batch_char_ids
 from tests.savedmodel.calls import SAME, TEXT, WORDS, embed
@@ -114,6 +115,14 @@ def test_a_full_disk_is_an_error_and_leaves_nothing_behind(tmp_path):
 
 def test_saving_leaves_the_networks_variables_trainable(savedmodel):
     assert all(variable.value.trainable for variable in savedmodel.bilm.trainable_variables)
+
+
+def test_the_softmax_is_stored_only_if_it_is_asked_for():
+    bilm = BiLM(MICRO, 7)
+    assert not any(variable.shape[:1] == (7,) for variable in StoredWeights(bilm).by_name.values())
+    assert {(7, bilm.softmax.kernel.shape[1]), (7,)} <= {
+        tuple(variable.shape) for variable in StoredWeights(bilm, bilm.softmax).by_name.values()
+    }
 
 
 def test_a_number_that_another_export_takes_meanwhile_is_left_to_it(tmp_path, monkeypatch):
