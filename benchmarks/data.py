@@ -183,14 +183,34 @@ def _text(path: pathlib.Path) -> str:
     return _content(path).decode()
 
 
-def _uner(originals: pathlib.Path) -> Contents:
-    """Words and tags of the second and third column, without comments; other tags than the published ones are O."""
+def _uner(folder: str, name: str, *parts: str) -> Callable[[pathlib.Path], Contents]:
+    """Returns a rule for words and tags of the second and third column; other tags than the published ones are O."""
+
+    def rule(originals: pathlib.Path) -> Contents:
+        contents = {}
+        for part in parts:
+            lines = _text(originals / folder / f"{name}-ud-{part}.iob2").split("\n")
+            rows = (line.split("\t") for line in lines if not line.startswith("#"))
+            tagged = (f"{row[1]}\t{row[2] if row[2] in _TAGS else 'O'}" if len(row) > 1 else "" for row in rows)
+            contents[f"{part}.conll.xz"] = "\n".join(tagged).encode()
+        return contents
+
+    return rule
+
+
+def _nerkor(originals: pathlib.Path) -> Contents:
+    """Words and tags of the news, file after file in the order of their names."""
     contents = {}
-    for part in ("train", "dev"):
-        lines = _text(originals / "uner_ewt" / f"en_ewt-ud-{part}.iob2").split("\n")
-        rows = (line.split("\t") for line in lines if not line.startswith("#"))
-        tagged = (f"{row[1]}\t{row[2] if row[2] in _TAGS else 'O'}" if len(row) > 1 else "" for row in rows)
-        contents[f"{part}.conll.xz"] = "\n".join(tagged).encode()
+    for part in ("train", "dev", "test"):
+        folder = originals / "ner_hungarian/NYTK-NerKor/data" / {"dev": "devel"}.get(part, part) / "news"
+        lines = []
+        for path in sorted(folder.glob("*.conllup")):
+            names, *rows = _text(path).strip().split("\n")
+            columns = [names.split().index(name) - 3 for name in ("FORM", "CONLL:NER")]  # after "# global.columns ="
+            cells = (row.split("\t") for row in rows if not row.startswith("#"))
+            lines += ["\t".join(row[column] for column in columns) if len(row) > 1 else "" for row in cells]
+            lines.append("")
+        contents[f"{part}.conll.xz"] = "\n".join(lines).encode()
     return contents
 
 
@@ -344,7 +364,7 @@ def _chinese(originals: pathlib.Path) -> Contents:
 
 _UD_NAMES = {"en_ewt-ud-train.conllu": "en_ewt-ud-train.conllu.xz"}
 RULES: dict[str, Callable[[pathlib.Path], Contents]] = {
-    "uner_ewt": _uner,
+    "uner_ewt": _uner("uner_ewt", "en_ewt", "train", "dev"),
     "sst5": _sst5,
     "snli": _copied("snli", **{"train.tsv": "cad_train.tsv.xz"}),
     "propbank_ewt": _propbank,
@@ -356,6 +376,8 @@ RULES: dict[str, Callable[[pathlib.Path], Contents]] = {
     "glove_small": _glove,
     "ud_ewt": _copied("ud_ewt", **_UD_NAMES),
     "multi30k": _copied("multi30k"),
+    "ner_chinese": _uner("ner_chinese", "zh_gsdsimp", "train", "dev", "test"),
+    "ner_hungarian": _nerkor,
     "novels_chinese": _chinese,
     "novels_french": _eltec("french", "fra"),
     "novels_german": _eltec("german", "deu"),

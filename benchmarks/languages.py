@@ -2,11 +2,12 @@
 
     python benchmarks/languages.py --data DATA --output OUT --cpu-hours 0.25 --only hungarian german
 
---data is a folder with `novels_LANGUAGE` and `ud_LANGUAGE`, see DATA.md. For each language, `tiny` and fastText's
-subword vectors train on one text for the same CPU time, as in `evening.py`, whose environment this needs. Then come the
-held-out perplexity, the size of the export, and a linear probe of parts of speech and of one feature, for all words
-and for those that do not occur in the text. `untrained` is `tiny` with its initial weights. A word of the treebank is
-split as the model splits text; its vector is the mean of its pieces'. Prints two tables and a line of JSON. Every
+--data is a folder with `novels_LANGUAGE` and `ud_LANGUAGE`, for two languages also `ner_LANGUAGE`, see DATA.md. For
+each language, `tiny` and fastText's subword vectors train on one text for the same CPU time, as in `evening.py`, whose
+environment this needs. Then come the held-out perplexity, the size of the export, and a linear probe of parts of speech
+and of one feature, for all words and for those that do not occur in the text. `untrained` is `tiny` with its initial
+weights. A word of the treebank is split as the model splits text; its vector is the mean of its pieces'. Last comes the
+system for named entities, recipe `small`, without ELMo and with `tiny`. Prints three tables and a line of JSON. Every
 result is kept in --output; an interrupted run resumes.
 """
 
@@ -29,6 +30,7 @@ import elmo_tf
 from benchmarks import encoder_scores, measuring, probes
 from benchmarks.evening_budget import Budget
 from benchmarks.evening_systems import Elmo, FastText
+from elmo_tf.annotated import columns
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.conllu import read_conllu
 from elmo_tf.corpus import corpora, sentences
@@ -46,6 +48,7 @@ FEATURES = {
     "polish": "Case",
     "french": "Number",
 }
+ENTITIES = ("hungarian", "chinese")  # the languages with a corpus of named entities
 SYSTEMS = ("untrained", "fasttext", "tiny")
 _TOKENIZER = "unicode"
 _SPLIT = ("--tokenizer", _TOKENIZER, "--line", sentences.PARAGRAPH)
@@ -207,6 +210,29 @@ def accuracies(
     return figures
 
 
+def entities(system: str, run: Run) -> dict:
+    """Returns the result of `elmo-tf task ner`, without ELMo or with `tiny`; tokens are the words' pieces."""
+    corpus, folder = run.data / f"ner_{run.language}", run.folder / "entities"
+    options: list[str | os.PathLike] = ["--workdir", folder / system, "--set", "recipe=small"]
+    for part in ("train", "dev", "test"):
+        options += [f"--{part}", folder / f"{part}.conll"]
+        stores.write(folder / f"{part}.conll", columns_of_pieces(columns.read_columns(corpus / f"{part}.conll.xz")))
+    if system == "tiny":
+        options += ["--model", run.folder / "tiny" / "workdir"]
+    return json.loads(elmo_tf_command("task", "ner", "train", *options))
+
+
+def columns_of_pieces(tagged: list[Tagged]) -> bytes:
+    """Returns a line with a piece of a word and its tag for each piece; a word's later pieces are inside its entity."""
+    lines = []
+    for sentence, tokens, spans in zip(tagged, *pieces_of(tagged), strict=True):
+        for label, (start, end) in zip(sentence.labels or [], spans, strict=True):
+            tags = [label, *[label.replace("B-", "I-")] * (end - start - 1)]
+            lines += [f"{piece}\t{tag}" for piece, tag in zip(tokens[start:end], tags, strict=True)]
+        lines.append("")
+    return "\n".join(lines).encode()
+
+
 def most_frequent(words: np.ndarray, labels: np.ndarray, test: np.ndarray) -> np.ndarray:
     """Returns each test word's most frequent label among `words`; a word that is not there gets the most frequent."""
     counts: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
@@ -224,13 +250,16 @@ STAGES: dict[str, Callable[[Run], dict]] = {
     "fasttext": train_fasttext,
     "scores_fasttext": lambda run: scores("fasttext", run),
     "scores_untrained": lambda run: scores("untrained", run),
+    "entities_without": lambda run: entities("without", run),
+    "entities_tiny": lambda run: entities("tiny", run),
 }
 
 
 def tables(results: dict[str, dict]) -> str:
-    """Returns a line for each language's model, and one for each of its probes; a number of words stands first."""
+    """Returns a line for each language's model, for each of its probes, and for its named entities, if measured."""
     models = [("language", "tokens", "passes", "vocabulary", "unknown", "perplexity", "unigram", "sentences/s", "MB")]
     probed = [("language", "label", "sentences", "words", "most frequent", *SYSTEMS)]
+    tagged = [("language", "sentences", "F1 without", "F1 with tiny")]
     for language, stages in results.items():
         figures, of_tiny = stages["evaluate"], stages["scores_tiny"]
         models.append(
@@ -254,7 +283,11 @@ def tables(results: dict[str, dict]) -> str:
                     cells = ["-" if share is None else f"{100 * share:.1f}" for share in shares]
                     kind = f"{rows[0][count]:,}{' new' if suffix else ''}"
                     probed.append((language, label, number, kind, *cells))
-    return f"{measuring.aligned(models)}\n\n{measuring.aligned(probed)}"
+        if language in ENTITIES:
+            without, with_tiny = stages["entities_without"], stages["entities_tiny"]
+            f1 = [f"{result['score']:.1f}" for result in (without, with_tiny)]
+            tagged.append((language, f"{without['train_examples']:,}", *f1))
+    return "\n\n".join(measuring.aligned(lines) for lines in (models, probed, tagged) if len(lines) > 1)
 
 
 def languages(arguments: argparse.Namespace) -> Iterator[tuple[str, dict]]:
@@ -272,7 +305,8 @@ def languages(arguments: argparse.Namespace) -> Iterator[tuple[str, dict]]:
         folder = arguments.output / f"{arguments.cpu_hours:g}" / language
         folder.mkdir(parents=True, exist_ok=True)
         command = [*program, *options, "--only", language, "--stage"]
-        yield language, {name: probes.result(name, [*command, name], folder, resumes=True) for name in STAGES}
+        stages = [name for name in STAGES if language in ENTITIES or "entities" not in name]
+        yield language, {name: probes.result(name, [*command, name], folder, resumes=True) for name in stages}
 
 
 def main(argv: list[str] | None = None) -> None:

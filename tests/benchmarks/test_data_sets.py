@@ -115,6 +115,15 @@ def test_draft_tags_and_comments_of_universal_ner_are_left_out(tmp_path):
     assert data.RULES["uner_ewt"](tmp_path)["dev.conll.xz"] == b"Al\tB-PER\nran\tO\n\n"
 
 
+def test_the_news_of_nerkor_come_file_after_file(tmp_path):
+    columns = "# global.columns = FORM LEMMA CONLL:NER EMMORPH:LEMMA\n"
+    folder = tmp_path / "ner_hungarian/NYTK-NerKor/data/devel"
+    written(folder / "news" / "b.conllup", f"{columns}Ede\tEde\tB-PER\tEde\n\nfut\tfut\tO\tfut\n\n")
+    written(folder / "news" / "a.conllup", f"{columns}#\n.\t.\tO\t.\n")
+    written(folder / "web" / "c.conllup", f"{columns}x\tx\tO\tx\n")
+    assert data.RULES["ner_hungarian"](tmp_path)["dev.conll.xz"] == b".\tO\n\nEde\tB-PER\n\nfut\tO\n"
+
+
 def test_members_of_archives_are_taken(tmp_path):
     members = {
         "sst5/trainDevTestTrees_PTB.zip": {"trees/train.txt": "(2 a)\n", "trees/dev.txt": "(3 b)\n"},

@@ -58,6 +58,14 @@ def test_a_words_pieces_are_those_of_the_tokenizer():
     assert spans == [[(0, 2), (2, 3)], [(0, 3), (3, 4)]]
 
 
+def test_a_words_later_pieces_are_inside_its_entity():
+    tagged = [Tagged(["林肯", "去", "aujourd'hui"], ["B-PER", "O", "I-LOC"]), Tagged(["a"], ["B-ORG"])]
+    assert languages.columns_of_pieces(tagged).decode().splitlines() == [
+        *("林\tB-PER", "肯\tI-PER", "去\tO", "aujourd\tI-LOC", "'\tI-LOC", "hui\tI-LOC", ""),
+        "a\tB-ORG",
+    ]
+
+
 def test_accuracies_leave_out_words_without_a_label_and_count_new_words_apart():
     train = [Tagged(["a", "b", "x"], ["A", "B", ""]), Tagged(["a", "c"], ["B", "B"])]
     test = [Tagged(["a", "b", "x", "d", "e"], ["A", "B", "", "A", "B"])]
@@ -94,6 +102,8 @@ def test_the_tables_have_a_model_per_line_and_a_line_for_new_words():
         "scores_tiny": scores(0.9) | {"sentences_per_cpu_second": 99.6},
         "scores_fasttext": scores(0.8),
         "scores_untrained": scores(0.7),
+        "entities_without": {"score": 60.04, "train_examples": 1234},
+        "entities_tiny": {"score": 70.06, "train_examples": 1234},
     }
     assert languages.tables({"hungarian": stages}).splitlines() == [
         "language   tokens     passes  vocabulary  unknown  perplexity  unigram  sentences/s  MB",
@@ -102,4 +112,7 @@ def test_the_tables_have_a_model_per_line_and_a_line_for_new_words():
         "language   label  sentences  words  most frequent  untrained  fasttext  tiny",
         "hungarian  upos   910        40     50.0           70.0       80.0      90.0",
         "hungarian  upos   910        0 new  -              -          -         -",
+        "",
+        "language   sentences  F1 without  F1 with tiny",
+        "hungarian  1,234      60.0        70.1",
     ]
