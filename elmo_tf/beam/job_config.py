@@ -30,7 +30,7 @@ class JobConfig:
     input: Path | Sequence[Path]  # files, folders, globs; see pipelines/README.md
     output: Path  # the folder or file to make
     tokenizer: str = "whitespace"  # one of tokenizers.TOKENIZERS
-    line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`
+    line: str | None = None  # one of sentences.LINES; None: `part` with the tokenizer unicode, else `sentence`
     beam: Sequence[str] = ()  # Beam's own options, as on a command line: ("--direct_num_workers=8",)
 
     def __post_init__(self) -> None:
@@ -47,7 +47,13 @@ class JobConfig:
             self.require_one_of("tokenizer", tokenizers.TOKENIZERS)
         if self.line is not None:
             self.require_one_of("line", sentences.LINES)
-            require("line", self.tokenizer in ("unicode", None), "only works with the tokenizer unicode")
+            splits_text = self.tokenizer in ("penn", "unicode", None)
+            require("line", splits_text, "only works with the tokenizers penn and unicode")
+
+    @property
+    def lines(self) -> str:
+        """What a line of the text is, one of `sentences.LINES`."""
+        return self.line or (sentences.PART if self.tokenizer == "unicode" else sentences.SENTENCE)
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -68,11 +74,10 @@ class JobConfig:
 
     def settings(self) -> sentences.Settings:
         """Returns how text becomes sentences."""
-        is_raw = self.tokenizer == "unicode"
-        if is_raw:
+        settings = sentences.Settings(self.tokenizer, self.lines)
+        if settings.needs_tensorflow:
             check_installed("tensorflow_text")  # now rather than in a worker
-        line = self.line or (sentences.PART if is_raw else sentences.SENTENCE)
-        return sentences.Settings(self.tokenizer, line)
+        return settings
 
     def plan_options(self, *without: str) -> dict[str, Any]:
         """Returns the fields that the output depends on, by name, without paths, Beam's options and `without`."""

@@ -87,7 +87,8 @@ def _add_text_options(parser: argparse.ArgumentParser, default: str) -> None:
     add(
         "--line",
         choices=sentences.LINES,
-        help="what a line of raw text is: a sentence, a paragraph, or part (default): paragraphs end at blank lines",
+        help="what a line is, with the tokenizers penn and unicode: a sentence (the default of penn), a paragraph, or "
+        "part (the default of unicode): paragraphs end at blank lines",
     )
 
 

@@ -34,6 +34,11 @@ class Settings(NamedTuple):
         """Whether each sentence begins with its identifier, as its first token."""
         return self.id_column is not None
 
+    @property
+    def needs_tensorflow(self) -> bool:
+        """Whether TensorFlow and tensorflow-text split the text."""
+        return self.tokenizer == "unicode" or self.line != SENTENCE
+
     def split(self, sentences: list[Words]) -> dict[str, list[Words]]:
         """Returns the sentences of each split, which depends only on a sentence's words and the seed."""
         if self.heldout_fraction is None:
@@ -85,7 +90,6 @@ class Reader:
         self._cleaner = lines.Cleaner(
             settings.line == PART, is_whitespace_tokenized=settings.tokenizer == "whitespace", numbered=self._numbered
         )
-        self._breaks_lines = settings.tokenizer == "unicode" and settings.line != SENTENCE
 
     def read(self, task: corpora.Task) -> Iterator[Batch]:
         """Yields the sentences of a task. Raises `InputError`, also if a numbered line has more than `MAX_TOKENS`."""
@@ -113,7 +117,7 @@ class Reader:
             column = 1
         if column:
             names, texts = _split_off_column(texts, column, block.is_continuation)
-        if self._breaks_lines and texts:
+        if self._settings.line != SENTENCE and texts:
             from elmo_tf.text import raw_text  # noqa: PLC0415 - it imports TensorFlow
 
             texts = raw_text.break_sentences(texts).numpy().tolist()

@@ -7,6 +7,7 @@ from elmo_tf.beam import report
 from elmo_tf.beam.embed import numbering
 from elmo_tf.beam.embed.config import EmbedConfig
 from elmo_tf.beam.embed.embed_task import Settings
+from elmo_tf.corpus import sentences
 from elmo_tf.display import table, with_count
 from elmo_tf.errors import printable
 from elmo_tf.records import record_folder, vector_files
@@ -56,17 +57,18 @@ def summary(info: dict[str, Any], output: str, seconds: float) -> str:
     size = info.get("bytes") or sum(shard["bytes"] for shard in shards) or os.path.getsize(output)
     files = f", {with_count(len(shards), 'file')}" if shards else ""
     shape, pool = " x ".join(f"{length:,}" for length in info["token_shape"]), info.get("pool")
+    unit = "line" if info["line"] == sentences.SENTENCE else "sentence"
     layers = info["layers"] if isinstance(info["layers"], str) else f"layer {info['layers']}"
     rows = [
         ("output", f"{printable(output)}: {report.megabytes(size)}{files}"),
-        ("lines", f"{info['lines']:,}, numbered from 0"),
+        (f"{unit}s", f"{info['lines']:,}, numbered from 0"),
         ("tokens", f"{info['tokens']:,}"),
-        ("per line" if pool else "per token", f"{pool or ''} {layers}: {shape}, {info['dtype']}".lstrip()),
+        (f"per {unit}" if pool else "per token", f"{pool or ''} {layers}: {shape}, {info['dtype']}".lstrip()),
     ]
     inputs = info["inputs"]
     if len(inputs) > 1:
         rows += [
-            ("from line", f"{source['first_line']:,}: {printable(source['name'])}")
+            (f"from {unit}", f"{source['first_line']:,}: {printable(source['name'])}")
             for source in inputs[:_MAX_INPUTS_SHOWN]
         ]
     if len(inputs) > _MAX_INPUTS_SHOWN:

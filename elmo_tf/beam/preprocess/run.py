@@ -77,7 +77,7 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
         "version": elmo_tf.__version__,
         "input": corpus,
     }
-    tensorflow_loader = load_tensorflow if config.tokenizer == "unicode" else None
+    tensorflow_loader = load_tensorflow if settings.needs_tensorflow else None
     with (
         runners.configured_pipeline(beam_options, __name__, tensorflow_loader) as pipeline,
         output_folder.claim(config.folders, plan_content) as folders,

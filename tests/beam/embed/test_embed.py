@@ -172,6 +172,13 @@ def test_raw_text_gives_a_number_to_each_of_its_sentences(embedded, corpus):
     assert [len(vectors) for vectors in content(path)] == [4, 3, 2]
 
 
+def test_penn_numbers_the_sentences_of_paragraphs(embedded, corpus, caplog):
+    caplog.set_level("INFO", "elmo_tf")
+    path = embedded(corpus(b"It's one. Two?\n"), "--tokenizer=penn", "--line=paragraph", "--layers=top")
+    assert [len(vectors) for vectors in content(path)] == [4, 2]
+    assert "sentences  2, numbered from 0" in caplog.text
+
+
 def test_there_are_as_many_shards_as_asked_for_but_for_those_without_lines(embedded, corpus):
     paths = corpus(b"".join(b"word " * (number % 7) + b"\n" for number in range(20)))
     for count in (3, 30):

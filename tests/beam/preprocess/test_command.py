@@ -227,6 +227,16 @@ def test_penn_splits_each_line_and_unicode_makes_sentences_of_running_text(corpu
     assert [len(words) for _, words in paragraphs] == [4, 2, 1, 2, 6]
 
 
+def test_penn_splits_the_sentences_of_running_text(corpus, process):
+    text = b'Mr. X\ndidn\'t stop! "Who?" he\nsaid.\n\nNow\n'
+    parts = process(corpus(text), "--tokenizer=penn", "--line=part")
+    assert read(parts) == split(["Mr. X did n't stop !", '" Who ? " he said .', "Now"])
+    assert info_of(parts)["line"] == "part"
+    paragraphs = process(corpus(text), "--tokenizer=penn", "--line=paragraph", output="paragraphs")
+    expected = ["Mr. X", "did n't stop !", '" Who ? " he', "said .", "Now"]
+    assert read(paragraphs) == split(expected)
+
+
 def test_a_misspelt_option_is_a_usage_error(corpus, capsys):
     for wrong in (["--shard", "3"], ["--direct_num_worker=2"], ["--shards=x"], ["--direct_num_workers=x"]):
         with pytest.raises(SystemExit) as error:

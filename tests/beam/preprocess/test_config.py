@@ -34,7 +34,7 @@ def test_each_field_has_a_flag_of_its_name(name, config):
     ("given", "message"),
     [
         ({"tokenizer": "words"}, "tokenizer: expected one of whitespace, penn, unicode, characters, found words"),
-        ({"line": "sentence"}, "line: only works with the tokenizer unicode"),
+        ({"line": "sentence"}, "line: only works with the tokenizers penn and unicode"),
         ({"shards": 0}, "shards: expected at least 1, found 0"),
         ({"seed": -1}, "seed: expected 0"),
         ({"min_count": 0}, "min_count: expected at least 1, found 0"),
@@ -50,6 +50,7 @@ def test_each_field_has_a_flag_of_its_name(name, config):
         ({"model": "m", "pool": "sum"}, "pool: expected one of mean, max, found sum"),
         ({"model": "m", "id_column": 0}, "id_column: expected at least 1, found 0"),
         ({"model": "m", "id_column": 1, "tokenizer": "unicode"}, "id_column: lines have to be sentences; set"),
+        ({"model": "m", "id_column": 1, "line": "part"}, "id_column: lines have to be sentences; set"),
         ({"model": "m", "shards": 2}, "shards: only applies to the format tfrecord"),
         ({"model": "m", "batch_tokens": 0}, "batch_tokens: expected at least 1, found 0"),
     ],
