@@ -63,6 +63,8 @@ class Elmo:
         decay = "none" if steps is None else "linear"
         recipe = ["train.dropout_rate=0", f"train.decay={decay}", "train.look_steps=0", "train.checkpoint_steps=200"]
         config = elmo_tf.override(elmo_tf.preset(self._preset), recipe)
+        if steps is None:
+            print(f"measuring the speed for {end:.0%} of the budget; ignore the steps and the time left", flush=True)
         seen: list[tuple[int, float]] = []  # steps, and the CPU seconds spent by then
 
         def reached() -> bool:
