@@ -155,7 +155,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call():
-    """Skips what needs the unicode tokenizer where it is not installed, as beside a TensorFlow that has none yet."""
+    """Skips what needs tensorflow-text where it is not installed, as beside a TensorFlow that has none yet."""
     try:
         return (yield)
     except ModuleNotFoundError as error:

@@ -48,11 +48,12 @@ class JobConfig:
         if self.line is not None:
             self.require_one_of("line", sentences.LINES)
             splits_text = self.tokenizer in ("penn", "unicode", None)
-            require("line", splits_text, "only works with the tokenizers penn and unicode")
+            problem = f"only works with the tokenizers penn and unicode, not with {self.tokenizer}"
+            require("line", splits_text, problem)
 
     @property
-    def lines(self) -> str:
-        """What a line of the text is, one of `sentences.LINES`."""
+    def resolved_line(self) -> str:
+        """`line`, or what None stands for with this tokenizer."""
         return self.line or (sentences.PART if self.tokenizer == "unicode" else sentences.SENTENCE)
 
     @property
@@ -74,7 +75,7 @@ class JobConfig:
 
     def settings(self) -> sentences.Settings:
         """Returns how text becomes sentences."""
-        settings = sentences.Settings(self.tokenizer, self.lines)
+        settings = sentences.Settings(self.tokenizer, self.resolved_line)
         if settings.needs_tensorflow:
             check_installed("tensorflow_text")  # now rather than in a worker
         return settings
@@ -82,7 +83,8 @@ class JobConfig:
     def plan_options(self, *without: str) -> dict[str, Any]:
         """Returns the fields that the output depends on, by name, without paths, Beam's options and `without`."""
         excluded = ("input", "output", "beam", *without)
-        return {name: value for name, value in dataclasses.asdict(self).items() if name not in excluded}
+        fields = dataclasses.asdict(self) | {"line": self.resolved_line}
+        return {name: value for name, value in fields.items() if name not in excluded}
 
 
 def corpus(patterns: Iterable[str], outputs: Iterable[str], tokenizer: str) -> list[corpora.TextFile]:

@@ -41,12 +41,14 @@ class ReadSentences(beam.PTransform):
 
     Args:
         patterns: files, folders, globs; plain or compressed.
-        tokenizer: how lines are split, one of `"whitespace"`, `"unicode"`, `"characters"`, ...
-        line: what a line of raw text is: `"sentence"`, `"paragraph"` or `"part"`; None: as `elmo-tf preprocess`.
+        tokenizer: how lines are split, one of `"whitespace"`, `"penn"`, `"unicode"`, `"characters"`.
+        line: what a line is, with `"penn"` and `"unicode"`: `"sentence"` (the default of `"penn"`), `"paragraph"`, or
+            `"part"` (the default of `"unicode"`): paragraphs end at blank lines.
 
     Raises:
         InputError: if there is no pattern; when it is applied, if there are no such files or they are not text; on
             workers, if one is damaged or has changed.
+        ModuleNotFoundError: when it is applied, if tensorflow-text is needed and not installed.
     """
 
     def __init__(self, patterns: str | Sequence[str], tokenizer: str = "whitespace", line: str | None = None):

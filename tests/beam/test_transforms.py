@@ -121,6 +121,12 @@ def test_what_cannot_be_used_is_refused_where_it_enters(tmp_path):
         _ = beam.Pipeline(runner="FnApiRunner") | ReadSentences(f"{tmp_path}/none")
 
 
+def test_running_text_is_read_in_sentences_of_penn(corpus):
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        sentences = pipeline | ReadSentences(corpus(b"It isn't\nso. No?\n\nYes\n"), tokenizer="penn", line="part")
+        assert_that(sentences, equal_to([["It", "is", "n't", "so", "."], ["No", "?"], ["Yes"]]))
+
+
 def test_two_steps_of_a_pipeline_do_not_write_one_folder(tmp_path):
     words = Vocabulary([b"<S>", b"</S>", b"<UNK>"])
     sentences = beam.Pipeline(runner="FnApiRunner") | beam.Create([["a"]])

@@ -40,8 +40,8 @@ class EmbedConfig(job_config.JobConfig):
         no_shards = self.shards is None or self.format == "tfrecord"
         require("shards", no_shards, "only applies to the format tfrecord")
         require("format", self.format != "npy" or self.pool is not None, "npy requires pool mean or max")
-        has_lines = self.id_column is None or self.lines == sentences.SENTENCE
-        require("id_column", has_lines, "lines have to be sentences; set line to sentence")
+        are_sentences = self.id_column is None or self.resolved_line == sentences.SENTENCE
+        require("id_column", are_sentences, "lines have to be sentences; set line to sentence")
 
     def settings(self) -> sentences.Settings:
         """Returns how text becomes sentences."""

@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import math
 import os
+import sys
 
 import pytest
 
@@ -34,7 +35,8 @@ def test_each_field_has_a_flag_of_its_name(name, config):
     ("given", "message"),
     [
         ({"tokenizer": "words"}, "tokenizer: expected one of whitespace, penn, unicode, characters, found words"),
-        ({"line": "sentence"}, "line: only works with the tokenizers penn and unicode"),
+        ({"line": "sentence"}, "line: only works with the tokenizers penn and unicode, not with whitespace"),
+        ({"model": "m", "tokenizer": "characters", "line": "part"}, "line: only works with .*, not with characters"),
         ({"shards": 0}, "shards: expected at least 1, found 0"),
         ({"seed": -1}, "seed: expected 0"),
         ({"min_count": 0}, "min_count: expected at least 1, found 0"),
@@ -58,6 +60,23 @@ def test_each_field_has_a_flag_of_its_name(name, config):
 def test_a_value_that_cannot_be_used_is_refused_where_it_enters(given, message):
     with pytest.raises(InputError, match=f"^{message}"):
         (EmbedConfig if "model" in given else PreprocessConfig)(input="a", output="b", **given)
+
+
+@pytest.mark.parametrize(("tokenizer", "default"), [("penn", "sentence"), ("unicode", "part")])
+def test_a_run_is_resumed_with_the_default_line_written_out(tokenizer, default):
+    options = [
+        PreprocessConfig(input="a", output="b", tokenizer=tokenizer, line=line).plan_options()
+        for line in (None, default, "paragraph")
+    ]
+    assert options[0] == options[1] != options[2]
+
+
+def test_penn_needs_tensorflow_text_only_for_running_text(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    config = PreprocessConfig(input="a", output="b", tokenizer="penn")
+    assert not config.settings().needs_tensorflow
+    with pytest.raises(ModuleNotFoundError, match=r"needs tensorflow-text: install elmo-tf with the extra \[text\]"):
+        dataclasses.replace(config, line="part").settings()
 
 
 BLANK = {"a.txt": b"\n \r\n", "b.gz": gzip.compress(b"")}
