@@ -213,6 +213,7 @@ def accuracies(
 def entities(system: str, run: Run) -> dict:
     """Returns the result of `elmo-tf task ner`, without ELMo or with `tiny`; tokens are the words' pieces."""
     corpus, folder = run.data / f"ner_{run.language}", run.folder / "entities"
+    folder.mkdir(exist_ok=True)
     options: list[str | os.PathLike] = ["--workdir", folder / system, "--set", "recipe=small"]
     for part in ("train", "dev", "test"):
         options += [f"--{part}", folder / f"{part}.conll"]

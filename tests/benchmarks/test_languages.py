@@ -1,5 +1,7 @@
 """Other languages: text from TEI and from pages, held-out novels, words in pieces, the probe and its table."""
 
+import lzma
+
 import numpy as np
 
 from benchmarks import languages, novels
@@ -64,6 +66,19 @@ def test_a_words_later_pieces_are_inside_its_entity():
         *("林\tB-PER", "肯\tI-PER", "去\tO", "aujourd\tI-LOC", "'\tI-LOC", "hui\tI-LOC", ""),
         "a\tB-ORG",
     ]
+
+
+def test_named_entities_are_learned_from_pieces_without_and_with_the_model(tmp_path, monkeypatch):
+    (tmp_path / "ner_chinese").mkdir()
+    for part in ("train", "dev", "test"):
+        (tmp_path / "ner_chinese" / f"{part}.conll.xz").write_bytes(lzma.compress("林肯\tB-PER\n".encode()))
+    (tmp_path / "out").mkdir()
+    commands = []
+    monkeypatch.setattr(languages, "elmo_tf_command", lambda *command: commands.append(command) or '{"score": 1}')
+    run = languages.Run("chinese", tmp_path, tmp_path / "out", 0.25)
+    assert [languages.entities(system, run) for system in ("without", "tiny")] == [{"score": 1}] * 2
+    assert (tmp_path / "out/entities/dev.conll").read_text("utf-8") == "林\tB-PER\n肯\tI-PER\n"
+    assert ["--model" in command for command in commands] == [False, True]
 
 
 def test_accuracies_leave_out_words_without_a_label_and_count_new_words_apart():
