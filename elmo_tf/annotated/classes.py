@@ -4,7 +4,7 @@ import dataclasses
 import os
 import re
 
-from elmo_tf.annotated import labeled_rows, numbered_lines
+from elmo_tf.annotated import labeled_rows, numbered_lines, penn_trees
 from elmo_tf.annotated.labeled_rows import Schema
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.annotated.reading_options import DEFAULT, Reading
@@ -28,9 +28,11 @@ def read_classes(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: b
     A line has a label, a tab and a sentence; or the file is a table whose first line names the columns `sentence` (or
     `text`) and `label`, JSON lines or Parquet with these names. `reading` may give other names. A label may be an
     index into `reading.labels`; rows with the label -1 (none) are left out, with a warning that counts them.
-    `reading.tokenizer` splits the sentences. Unless `labeled`, a line may be a sentence alone, and a sentence may have
-    no tokens.
+    `reading.tokenizer` splits the sentences. Unless `labeled`, a line may be a sentence alone, a sentence may have no
+    tokens, and the file may have the Penn Treebank's trees.
     """
+    if not labeled and penn_trees.is_treebank(path):
+        return [Classified(sentence.tokens) for sentence in penn_trees.read_penn_trees(path, reading.strict)]
     sentences = []
     for example in labeled_rows.read_examples(path, _SCHEMA, reading, labeled):
         text = example.values[example.texts[0]]
@@ -43,7 +45,8 @@ def read_classes(path: str | os.PathLike, reading: Reading = DEFAULT, labeled: b
 
 def is_running_text(path: str | os.PathLike, reading: Reading = DEFAULT) -> bool:
     """Whether a file without labels has one sentence per line, and is not a table, JSON, Parquet or trees."""
-    return not has_trees(path) and labeled_rows.is_running_text(path, _SCHEMA, reading)
+    are_trees = has_trees(path) or penn_trees.is_treebank(path)
+    return not are_trees and labeled_rows.is_running_text(path, _SCHEMA, reading)
 
 
 @dataclasses.dataclass(frozen=True)

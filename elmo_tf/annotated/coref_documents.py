@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from elmo_tf.annotated import corefud, named_rows, numbered_lines, tables
+from elmo_tf.annotated import corefud, named_rows, numbered_lines, penn_trees, tables
 from elmo_tf.annotated.mentions import EMPTY_WORD, NOTHING, Bracket, Document, clusters_of
 from elmo_tf.annotated.numbered_lines import Line, OddLines
 from elmo_tf.errors import InputError
@@ -55,9 +55,9 @@ def read_documents(path: str | os.PathLike, labeled: bool = True, tokenizer: str
 
     CoNLL-U is read as by `corefud.read_corefud`.
 
-    Unless `labeled`, clusters are optional, an object may have `text` instead of `sentences`, and a file in neither
-    format is a document of running text. `tokenizer` splits text. Documents whose words are withheld (all are `[WORD]`
-    or `_`) are left out with a warning.
+    Unless `labeled`, clusters are optional, an object may have `text` instead of `sentences`, a file of the Penn
+    Treebank's trees is a document, and a file in none of these formats is a document of running text. `tokenizer`
+    splits text. Documents whose words are withheld (all are `[WORD]` or `_`) are left out with a warning.
     """
     odd, numbered = OddLines(path), []
     plain = (line for line in numbered_lines.nonblank_lines(path) if not line.text.startswith("# "))
@@ -68,6 +68,9 @@ def read_documents(path: str | os.PathLike, labeled: bool = True, tokenizer: str
         numbered = list(corefud.read_corefud(path, odd, labeled))
     elif labeled or (first_lines and first_lines[0].text.startswith("#begin document")):
         numbered = list(_of_columns(path, odd))
+    elif penn_trees.is_treebank(path):
+        sentences = [sentence.tokens for sentence in penn_trees.read_penn_trees(path)]
+        numbered = [(first_lines[0], Document("", sentences))]
     elif first_lines:
         _check_text(path, first_lines)
         document = document_of_text("\n".join(line.text for line in numbered_lines.lines(path)), tokenizer=tokenizer)

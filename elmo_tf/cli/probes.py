@@ -39,7 +39,7 @@ def _add_pos(tasks: argparse._SubParsersAction) -> None:
     pos.add_argument("--test", required=True, metavar="FILE", help="as --train")
     help_text = (
         "the labels of CoNLL-U: a column such as upos, xpos or deprel, or a feature such as Case, of the words that "
-        "have it (default: upos); trees have parts of speech only"
+        "have it (default: upos; xpos if --train has trees, which have parts of speech only)"
     )
     pos.add_argument("--tags", default="upos", metavar="NAME", help=help_text)
     pos.add_argument("--seed", type=non_negative, default=0, metavar="N", help="random seed of the mix's training (0)")
@@ -125,12 +125,14 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _pos(arguments: argparse.Namespace) -> None:
-    from elmo_tf.annotated import conllu
+    from elmo_tf.annotated import conllu, penn_trees
     from elmo_tf.probes import pos
 
     staging.check_absent(arguments.output)
-    train, test = (conllu.read_labels(path, arguments.tags) for path in (arguments.train, arguments.test))
-    _finish(pos.probe(arguments.model, train, test, arguments.seed, arguments.tags), arguments)
+    has_trees = arguments.tags == "upos" and penn_trees.has_penn_trees(arguments.train)
+    tags = "xpos" if has_trees else arguments.tags
+    train, test = (conllu.read_labels(path, tags) for path in (arguments.train, arguments.test))
+    _finish(pos.probe(arguments.model, train, test, arguments.seed, tags), arguments)
 
 
 def _wsd(arguments: argparse.Namespace) -> None:

@@ -31,11 +31,13 @@ def probe(
     whose label is "" is neither trained on nor tested, but is context of the others. `labels` says what the labels are.
 
     Raises:
-        InputError: if `train` has fewer than two tags.
+        InputError: if `train` has fewer than two tags, or `test` has none of them.
     """
     tags = sorted({tag for _, tag in _labeled(train)})
     if len(tags) < 2:
         raise InputError("train", "at least two different tags", tags)
+    if not set(tags) & (tested := {tag for _, tag in _labeled(test)}):
+        raise InputError("test", f"tags of the training data, such as {tags[0]}", ", ".join(sorted(tested)[:5]))
     numbers = {tag: number for number, tag in enumerate(tags)}
     tag_ids = [np.array([numbers.get(tag, -1) for _, tag in _labeled(part)]) for part in (train, test)]
     tokens = [[sentence.tokens for sentence in part] for part in (train, test)]

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import extras
-from elmo_tf.annotated import columns, named_rows, tag_schemes
+from elmo_tf.annotated import columns, named_rows, penn_trees, tag_schemes
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.config import Checked, Positive, Rate
 from elmo_tf.model.token_inputs import TokenMask
@@ -64,10 +64,12 @@ class Task(Tagger):
     }
 
     def read(self, path: str | os.PathLike, labeled: bool = True) -> list[Tagged]:
+        if not labeled and penn_trees.is_treebank(path):
+            return [Tagged(sentence.tokens) for sentence in penn_trees.read_penn_trees(path, self.reading.strict)]
         return columns.read_columns(path, self.reading, labeled)
 
     def is_running_text(self, path: str | os.PathLike) -> bool:
-        return not (named_rows.has_named_values(path) or columns.has_columns(path, self.reading))
+        return not (_has_rows_or_trees(path) or columns.has_columns(path, self.reading))
 
     def as_conll(self, path: str | os.PathLike | None, predictions: Sequence[dict[str, Any]]) -> Iterator[str]:
         """Yields the lines of a file with the predicted tags, and their line breaks.
@@ -75,7 +77,7 @@ class Task(Tagger):
         In a file of columns, they replace the tags, and nothing else changes. Other sentences become lines of a token,
         a tab and a tag.
         """
-        if path is not None and not named_rows.has_named_values(path) and columns.has_columns(path, self.reading):
+        if path is not None and not _has_rows_or_trees(path) and columns.has_columns(path, self.reading):
             yield from columns.with_tags(path, self.reading, [prediction["tags"] for prediction in predictions])
             return
         for prediction in predictions:
@@ -121,3 +123,7 @@ class Task(Tagger):
             name: 100 * float(getattr(seqeval.metrics, f"{name}_score")(gold, predictions, zero_division=0))
             for name in ("precision", "recall", "f1")
         }
+
+
+def _has_rows_or_trees(path: str | os.PathLike) -> bool:
+    return named_rows.has_named_values(path) or penn_trees.is_treebank(path)

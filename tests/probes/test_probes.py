@@ -316,6 +316,11 @@ MIXES = [learned_weights.Mix("a", [0.5, 0.5], 1.0), learned_weights.Mix("b", [1.
     ("call", "arguments", "message"),
     [
         (pos.probe, ([Tagged(["a"], ["X"])], []), r"train: expected at least two different tags, found \['X'\]"),
+        (
+            pos.probe,
+            ([Tagged(["a", "b"], ["X", "Y"])], [Tagged(["a", "b"], ["NN", "DT"])]),
+            "test: expected tags of the training data, such as X, found DT, NN$",
+        ),
         (wsd.probe, ([senses("a/1")], [senses("a")]), "test: it has no words with senses$"),
         (learned_weights.plot, (MIXES,), r"mixes: expected equal numbers of layers, found \[1, 2\]"),
     ],
