@@ -123,7 +123,7 @@ def cut(data: pathlib.Path, files: Iterable[Listed]) -> Iterator[str]:
         for file in missing:
             content = contents.get(file.name.partition("/")[2])
             if content is None:
-                yield f"{file.name}: no rule makes this file; see DATA.md"
+                yield f"{file.name}: its original is missing, or no rule makes it; run fetch, or see DATA.md"
             elif problem := _difference(content, file):
                 yield f"{file.name}: not written, because what the originals give differs: {problem}"
             else:
@@ -179,6 +179,13 @@ def _member(archive: pathlib.Path, name: str) -> bytes:
         raise InputError(str(archive), f"cannot be read ({error})") from None
 
 
+def _folder(path: pathlib.Path) -> pathlib.Path:
+    """Returns the path of a folder; an error without it, because its rule would then find no files."""
+    if not path.is_dir():
+        raise InputError(str(path), "no such folder")
+    return path
+
+
 def _text(path: pathlib.Path) -> str:
     return _content(path).decode()
 
@@ -202,7 +209,7 @@ def _nerkor(originals: pathlib.Path) -> Contents:
     """Words and tags of the news, file after file in the order of their names."""
     contents = {}
     for part in ("train", "dev", "test"):
-        folder = originals / "ner_hungarian/NYTK-NerKor/data" / {"dev": "devel"}.get(part, part) / "news"
+        folder = _folder(originals / "ner_hungarian/NYTK-NerKor/data") / {"dev": "devel"}.get(part, part) / "news"
         lines = []
         for path in sorted(folder.glob("*.conllup")):
             names, *rows = _text(path).strip().split("\n")
@@ -308,10 +315,8 @@ def _propbank(originals: pathlib.Path) -> Contents:
 def _skeleton(folder: pathlib.Path, document: str) -> list[list[list[str]]]:
     """Returns the rows of each sentence of a document without words; none if PropBank does not have the document."""
     genre, _, name = document.partition("-")
-    paths = list((folder / genre).glob(f"*/{name}.xml.gold_skel"))
+    paths = list((_folder(folder) / genre).glob(f"*/{name}.xml.gold_skel"))
     if not paths:
-        if not folder.is_dir():
-            raise InputError(str(folder), "no such folder")
         return []
     blocks = _text(paths[0]).split("\n\n")
     return [[line.split() for line in block.split("\n") if line.strip()] for block in blocks if block.strip()]
@@ -355,11 +360,11 @@ def _treebank(folder: str, test: str, *train: str) -> Callable[[pathlib.Path], C
 def _eltec(language: str, name: str) -> Callable[[pathlib.Path], Contents]:
     """Returns the rule of a collection of the European Literary Text Collection."""
     folder = f"novels_{language}/ELTeC-{name}/level1"
-    return lambda originals: novels.divided(novels.eltec(originals / folder))
+    return lambda originals: novels.divided(novels.eltec(_folder(originals / folder)))
 
 
 def _chinese(originals: pathlib.Path) -> Contents:
-    return novels.divided(novels.chinese(originals / "novels_chinese/chinese-novel/resources"))
+    return novels.divided(novels.chinese(_folder(originals / "novels_chinese/chinese-novel/resources")))
 
 
 _UD_NAMES = {"en_ewt-ud-train.conllu": "en_ewt-ud-train.conllu.xz"}
@@ -416,7 +421,8 @@ def main(argv: list[str] | None = None, page: pathlib.Path = PAGE) -> None:
         problems += 1
     if problems:
         sys.exit(1)
-    print(f"{arguments.action}: all {len(chosen)} files are as listed")
+    listed_files = f"all {len(chosen)} files are as listed" if chosen else "nothing to download; see DATA.md"
+    print(f"{arguments.action}: {listed_files}")
 
 
 if __name__ == "__main__":

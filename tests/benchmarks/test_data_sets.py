@@ -100,12 +100,27 @@ def test_cut_writes_only_what_is_as_listed_and_leaves_files_that_are_there(tmp_p
     assert [line.partition(" SHA")[0] for line in lines] == [
         "multi30k/present: its",
         "multi30k/other: not written, because what the originals give differs: its",
-        "semcor30/s: no rule makes this file; see DATA.md",
+        "semcor30/s: its original is missing, or no rule makes it; run fetch, or see DATA.md",
         f"sst5: {tmp_path}/originals/sst5/trainDevTestTrees_PTB.zip: no such file; run fetch, or see DATA.md",
     ]
     assert (tmp_path / "multi30k" / "present").read_text() == "mine"
     assert run("check", rows[0], rows[1]) == (0, ["check: all 2 files are as listed"])
     assert not (tmp_path / "multi30k" / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "missing"),
+    [
+        ("novels_french/train.txt.xz", "novels_french/ELTeC-fra/level1"),
+        ("novels_chinese/train.txt.xz", "novels_chinese/chinese-novel/resources"),
+        ("ner_hungarian/dev.conll.xz", "ner_hungarian/NYTK-NerKor/data"),
+    ],
+)
+def test_a_repository_that_is_not_cloned_is_named(tmp_path, run, file, missing):
+    folder = file.partition("/")[0]
+    problem = f"{folder}: {tmp_path}/originals/{missing}: no such folder; run fetch, or see DATA.md"
+    assert run("cut", row(file, b"text")) == (1, [problem])
+    assert run("fetch", row(file, b"text")) == (0, ["fetch: nothing to download; see DATA.md"])
 
 
 def test_draft_tags_and_comments_of_universal_ner_are_left_out(tmp_path):
