@@ -261,12 +261,9 @@ def _snli(data: pathlib.Path, output: pathlib.Path) -> Files:
     parts = [(data / "snli" / f"{name}.dev").read_text("utf-8").splitlines() for name in ("labels", "s1", "s2")]
     dev = ["\t".join(part.strip() for part in line) for line in zip(*parts, strict=True)]
     edited = lzma.decompress((data / "snli" / "cad_train.tsv.xz").read_bytes()).decode().splitlines()[1:]
-    train = ["\t".join((label, premise, hypothesis)) for premise, hypothesis, label in map(_columns, edited)]
+    rows = (line.split("\t") for line in edited)
+    train = ["\t".join((label, premise, hypothesis)) for premise, hypothesis, label in rows]
     return _written(output, "snli", {"train": train + dev[:_SNLI_TRAIN], "dev": dev[_SNLI_TRAIN:]})
-
-
-def _columns(line: str) -> list[str]:
-    return line.split("\t")
 
 
 def _wikigold(data: pathlib.Path, output: pathlib.Path) -> Files:
