@@ -10,7 +10,6 @@ tasks, see `paper_table.py`.
 import argparse
 import json
 import pathlib
-import resource
 import shlex
 import shutil
 import subprocess
@@ -21,6 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
+from benchmarks.measuring import cpu_seconds
 from elmo_tf.files import stores
 
 FILES = {
@@ -83,7 +83,7 @@ def result(name: str, command: list[str], output: pathlib.Path, resumes: bool = 
             # Left by an interrupted run.
             shutil.rmtree(output / name, ignore_errors=True)
         print("$", shlex.join(command), flush=True)
-        started, used = time.monotonic(), _child_seconds()
+        started, used = time.monotonic(), cpu_seconds()
         lines = []
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout:
@@ -92,7 +92,7 @@ def result(name: str, command: list[str], output: pathlib.Path, resumes: bool = 
         if process.returncode:
             sys.exit(process.returncode)
         printed = json.loads(lines[-1])
-        times = {"seconds": round(time.monotonic() - started), "cpu_seconds": round(_child_seconds() - used)}
+        times = {"seconds": round(time.monotonic() - started), "cpu_seconds": round(cpu_seconds() - used)}
         # A command that resumes knows the seconds of its earlier runs.
         kept = times | printed | {"command": shlex.join(command)}
         stores.write(path, json.dumps(kept).encode() + b"\n")
@@ -101,12 +101,6 @@ def result(name: str, command: list[str], output: pathlib.Path, resumes: bool = 
     if shlex.split(kept["command"])[1:] != command[1:]:
         sys.exit(f"--output: expected results of {shlex.join(command)}, found those of {kept['command']} in {path}")
     return kept
-
-
-def _child_seconds() -> float:
-    """Returns the CPU time of the processes that this one has started and waited for."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def summary(scored: dict) -> str:
