@@ -84,13 +84,13 @@ def run(way: str, model: str, calls: int, situation: str, environment: dict[str,
         for process in processes:
             process.stdin.write("\n")
             process.stdin.flush()
-        figures = [[1000 * float(value) for value in process.stdout.readline().split()] for process in processes]
+        printed = [[1000 * float(seconds) for seconds in process.stdout.readline().split()] for process in processes]
     finally:
         for process in (*busy, *processes):
             process.kill()
             process.wait()
-    milliseconds = [value for values in figures for value in values[:-1]]
-    cpu = sum(values[-1] for values in figures) / len(milliseconds)
+    milliseconds = [call for line in printed for call in line[:-1]]
+    cpu = sum(line[-1] for line in printed) / len(milliseconds)
     return tuple(f"{value:.1f}" for value in (*np.percentile(milliseconds, (50, 95)), cpu))
 
 

@@ -45,7 +45,7 @@ def main() -> None:
         embed.append("--processes-per-machine=2")
         commands["embed to HDF5"] = embed
         commands["embed to TFRecords"] = [*embed, "--format=tfrecord", f"--shards={_SHARDS}"]
-    found = []
+    rows = []
     with tempfile.TemporaryDirectory(prefix="elmo_tf-cluster-") as folder, flink.running() as cluster:
         for number, (name, command) in enumerate(commands.items()):
             outputs = {kind: pathlib.Path(folder, f"{number}-{kind}") for kind in ("local", "cluster", "killed")}
@@ -55,9 +55,9 @@ def main() -> None:
             if arguments.kill:
                 row["killed"] = _run([*command, f"--output={outputs['killed']}", *cluster.options], cluster)
                 row["same"] = row["same"] and _same(outputs["local"], outputs["killed"])
-            found.append(row)
+            rows.append(row)
             print("  ".join(f"{key}: {value}" for key, value in row.items()), flush=True)
-    print(json.dumps(found))
+    print(json.dumps(rows))
 
 
 def _run(command: list[str], kill: flink.Cluster | None = None) -> float:
@@ -66,7 +66,7 @@ def _run(command: list[str], kill: flink.Cluster | None = None) -> float:
     environment = {**os.environ, "TF_NUM_INTEROP_THREADS": "1"}
     process = subprocess.Popen([sys.executable, "-m", "elmo_tf.cli", *command], cwd=ROOT, env=environment)
     if kill:
-        output = pathlib.Path(next(one for one in command if one.startswith("--output=")).partition("=")[2])
+        output = pathlib.Path(next(option for option in command if option.startswith("--output=")).partition("=")[2])
         while process.poll() is None and _num_done(output) < _SHARDS // 3:
             time.sleep(0.1)
         if process.poll() is None:
@@ -85,12 +85,12 @@ def _num_done(output: pathlib.Path) -> int:
     return sum(len(list(folder.glob("shard-*"))) for folder in (output, pathlib.Path(f"{output}.unfinished")))
 
 
-def _same(one: pathlib.Path, other: pathlib.Path) -> bool:
+def _same(local: pathlib.Path, remote: pathlib.Path) -> bool:
     """Whether two outputs have the same bytes."""
-    if one.is_file():
-        return filecmp.cmp(one, other, shallow=False)
-    names = sorted(os.listdir(one))
-    return names == sorted(os.listdir(other)) and filecmp.cmpfiles(one, other, names, shallow=False)[1:] == ([], [])
+    if local.is_file():
+        return filecmp.cmp(local, remote, shallow=False)
+    names = sorted(os.listdir(local))
+    return names == sorted(os.listdir(remote)) and filecmp.cmpfiles(local, remote, names, shallow=False)[1:] == ([], [])
 
 
 if __name__ == "__main__":

@@ -87,17 +87,17 @@ def translator(num_words: int, glove: np.ndarray, num_targets: int) -> keras.Mod
     lower = layers.Bidirectional(layers.LSTM(UNITS, return_sequences=True))(dropped(vectors))
     upper_layer = layers.Bidirectional(layers.LSTM(UNITS, return_sequences=True, return_state=True))
     upper, *states = upper_layer(dropped(lower))
-    hidden, cell = (layers.Dense(UNITS, "tanh")(layers.Concatenate()(states[place::2])) for place in (0, 1))
+    hidden, cell = (layers.Dense(UNITS, "tanh")(layers.Concatenate()(states[first::2])) for first in (0, 1))
     encoder = keras.Model([word_ids, glove_ids], [vectors, lower, upper, hidden, cell], name="encoder")
 
-    values, before = keras.Input((None, 2 * UNITS)), keras.Input((None,), dtype="int32")
+    encoded, before = keras.Input((None, 2 * UNITS)), keras.Input((None,), dtype="int32")
     first_states = [keras.Input((UNITS,)) for _ in range(2)]
     embedded = dropped(layers.Embedding(num_targets, UNITS, mask_zero=True)(before))
     query = layers.LSTM(UNITS, return_sequences=True)(embedded, initial_state=first_states)
-    context = layers.Attention()([layers.Dense(2 * UNITS, use_bias=False)(query), dropped(values)])
+    context = layers.Attention()([layers.Dense(2 * UNITS, use_bias=False)(query), dropped(encoded)])
     readout = layers.Dense(READOUT_DIM, "tanh")(dropped(layers.Concatenate()([query, context])))
     logits = layers.Dense(num_targets)(dropped(readout))
-    decoder = keras.Model([values, *first_states, before], logits, name="decoder")
+    decoder = keras.Model([encoded, *first_states, before], logits, name="decoder")
 
     target = keras.Input((None,), dtype="int32", name="target")
     return keras.Model([word_ids, glove_ids, target], decoder([*encoder([word_ids, glove_ids])[2:], target]))
@@ -129,7 +129,7 @@ class Layers(keras.layers.Layer):
         self.encoder = encoder
 
     def call(self, tokens):
-        ids = [tf.ensure_shape(one, (None, None)) for one in tf.numpy_function(self._ids, [tokens], [tf.int32] * 2)]
+        ids = [tf.ensure_shape(rows, (None, None)) for rows in tf.numpy_function(self._ids, [tokens], [tf.int32] * 2)]
         words, *layers, _, _ = self.encoder(ids, training=False)
         stacked = tf.stack([tf.concat([words, words], 2), *layers], 1)
         return stacked * tf.cast(tokens != "", stacked.dtype)[:, None, :, None]
@@ -178,13 +178,13 @@ class CoVe:
 
     def translate(self, tokens: Sequence[Sequence[str]]) -> list[str]:
         """Returns the German sentence of each English one, by beam search without unknown words."""
-        order = np.argsort([len(one) for one in tokens])
-        found = [""] * len(tokens)
+        order = np.argsort(list(map(len, tokens)))
+        translations = [""] * len(tokens)
         for rows in np.split(order, range(BATCH // 4, len(order), BATCH // 4)):
             source = self.source([tokens[row] for row in rows])
             for row, ids in zip(rows, self._search([padded(ids) for ids in source]), strict=True):
-                found[row] = joined([self.german.words[one] for one in ids])
-        return found
+                translations[row] = joined([self.german.words[word_id] for word_id in ids])
+        return translations
 
     def _search(self, source: Sequence[np.ndarray]) -> list[list[int]]:
         """Returns the ids of the likeliest translations by the mean log-probability of their words."""
@@ -209,15 +209,15 @@ class CoVe:
                 break
         means = scores / (before[:, 1:] != PAD).sum(1).reshape(count, BEAM)
         chosen = before.reshape(count, BEAM, -1)[np.arange(count), means.argmax(1), 1:]
-        return [[int(one) for one in ids if one not in (PAD, END)] for ids in chosen]
+        return [[int(word_id) for word_id in ids if word_id not in (PAD, END)] for ids in chosen]
 
 
 def padded(rows: Sequence[Sequence[int]], width: int | None = None) -> np.ndarray:
     """Returns ids padded on the right with 0, int32 `(rows, width)`; None: as wide as the longest."""
-    found = np.zeros((len(rows), max(map(len, rows)) if width is None else width), np.int32)
-    for target, ids in zip(found, rows, strict=True):
+    matrix = np.zeros((len(rows), max(map(len, rows)) if width is None else width), np.int32)
+    for target, ids in zip(matrix, rows, strict=True):
         target[: len(ids)] = ids
-    return found
+    return matrix
 
 
 def joined(tokens: Sequence[str]) -> str:
@@ -240,12 +240,13 @@ def read_glove(data: pathlib.Path) -> tuple[list[str], np.ndarray]:
 
 def train(data: pathlib.Path, workdir: pathlib.Path, epochs: int) -> None:
     """Trains until there are that many epochs, and saves after each."""
-    texts = {(name, one): read(data, name, one) for name in ("train", "val") for one in ("en", "de")}
+    texts = {(name, code): read(data, name, code) for name in ("train", "val") for code in ("en", "de")}
     glove, vectors = read_glove(data)
-    counts = [collections.Counter(word for tokens in texts["train", one] for word in tokens) for one in ("en", "de")]
-    least = zip(counts, (2, 3), strict=True)
-    english, german = ([word for word, times in one.most_common() if times >= fewest] for one, fewest in least)
-    known = {"history": [], "english": english, "german": german, "glove": glove}
+    words = {}
+    for language, code, fewest in (("english", "en", 2), ("german", "de", 3)):
+        counts = collections.Counter(word for tokens in texts["train", code] for word in tokens)
+        words[language] = [word for word, times in counts.most_common() if times >= fewest]
+    known = {"history": [], **words, "glove": glove}
     if not (workdir / "words.json").exists():
         workdir.mkdir(parents=True, exist_ok=True)
         stores.write(workdir / "words.json", json.dumps(known).encode())
@@ -265,7 +266,7 @@ def train(data: pathlib.Path, workdir: pathlib.Path, epochs: int) -> None:
         losses = model.network.fit(parts["train"], validation_data=parts["val"], shuffle=False, verbose=2).history
         model.network.save(workdir / "incomplete.keras")
         os.replace(workdir / "incomplete.keras", workdir / "translator.keras")
-        known["history"] = model.history = [*model.history, {name: values[-1] for name, values in losses.items()}]
+        known["history"] = model.history = [*model.history, {name: by_epoch[-1] for name, by_epoch in losses.items()}]
         stores.write(workdir / "words.json", json.dumps(known).encode())
 
 

@@ -53,8 +53,8 @@ def main(argv: list[str] | None = None) -> None:
         logging.basicConfig(format="%(message)s")
         logging.getLogger("elmo_tf").setLevel(logging.INFO)
         names = ("task", "train", "dev", "workdir", "test", "glove", "fraction", "seeds", "assignments")
-        results = runs.train(**{name: getattr(arguments, name) for name in names}, elmo=model.layers())
-        found = {name: value for name, value in results.items() if name != "history"}
+        trained = runs.train(**{name: getattr(arguments, name) for name in names}, elmo=model.layers())
+        result = {name: value for name, value in trained.items() if name != "history"}
     else:
         paths = {name: arguments.data / path for name, path in FILES[arguments.what].items()}
         if arguments.what == "pos":
@@ -62,8 +62,8 @@ def main(argv: list[str] | None = None) -> None:
         else:
             scores = wsd.probe(model, *wsd.split(senses.read_semcor(paths["train"])))
         print(scores.table())
-        found = scores.to_json()
-    print(json.dumps(found))
+        result = scores.to_json()
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -150,8 +150,8 @@ def _packed(name: str, content: bytes) -> bytes:
 def _difference(content: bytes, file: Listed) -> str | None:
     if len(content) != file.size:
         return f"it has {len(content):,} bytes uncompressed, but should have {file.size:,}"
-    found = hashlib.sha256(content).hexdigest()
-    return None if found == file.sha256 else f"its SHA-256 is {found}, but should be {file.sha256}"
+    sha256 = hashlib.sha256(content).hexdigest()
+    return None if sha256 == file.sha256 else f"its SHA-256 is {sha256}, but should be {file.sha256}"
 
 
 # How the files of each folder are made: functions of the folder of originals.
@@ -237,8 +237,8 @@ def _glove(originals: pathlib.Path) -> Contents:
     words = _text(originals / "glove_small" / "20k.txt").split()[:_WORDS]
     vectors = _member(originals / "glove_small" / "glove.twitter.27B.zip", "glove.twitter.27B.25d.txt")
     lines = {line.partition(b" ")[0].decode(): line for line in vectors.split(b"\n")}
-    found = b"".join(lines[word] + b"\n" for word in words if word in lines)
-    return {"glove.twitter.27B.25d.12k.txt": found}
+    content = b"".join(lines[word] + b"\n" for word in words if word in lines)
+    return {"glove.twitter.27B.25d.12k.txt": content}
 
 
 def _squad(originals: pathlib.Path) -> Contents:
@@ -327,10 +327,10 @@ def _agree(words: list[list[str]], rows: list[list[str]]) -> bool:
 
 
 def _frames(name: str, words: list[list[str]], rows: list[list[str]]) -> str:
-    predicates = [(place, row[7]) for place, row in enumerate(rows) if row[7] != "-"]
+    predicates = [(position, row[7]) for position, row in enumerate(rows) if row[7] != "-"]
     frames = [
-        {"pred": place, "roleset": roleset, "tags": _spans(row[8 + number] for row in rows)}
-        for number, (place, roleset) in enumerate(predicates)
+        {"pred": position, "roleset": roleset, "tags": _spans(row[8 + number] for row in rows)}
+        for number, (position, roleset) in enumerate(predicates)
     ]
     return json.dumps({"id": name, "words": [word[1] for word in words], "frames": frames}, ensure_ascii=False)
 

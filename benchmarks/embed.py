@@ -74,8 +74,8 @@ def arithmetic_of(model: config_lib.ModelConfig, batch: list[bytes]) -> tuple[fl
 
 def bandwidth() -> float:
     """Returns the best rate of reading memory, in bytes per second."""
-    values = tf.zeros((_READ,))
-    read = tf.function(lambda: tf.reduce_max(values))
+    numbers = tf.zeros((_READ,))
+    read = tf.function(lambda: tf.reduce_max(numbers))
     read()
     return 4 * _READ / min(timed(lambda: read().numpy())[0] for _ in range(5))
 
@@ -102,7 +102,7 @@ def measure(savedmodel: pathlib.Path, batches: list[list[bytes]], rounds: int, o
     product()
     products, embeddings = [], []
     for _ in range(rounds):
-        turns = [(timed(lambda: product().numpy()), timed(lambda: embed(strings=one))) for one in inputs]  # noqa: B023
+        turns = [(timed(lambda: product().numpy()), timed(lambda: embed(strings=batch))) for batch in inputs]  # noqa: B023
         products.append(np.mean([turn[0] for turn in turns], 0))
         embeddings.append(np.sum([turn[1] for turn in turns], 0))
     figures["peak_rss_mb"] = memory_mb("VmHWM")

@@ -62,17 +62,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="elmo_tf-embed-") as folder:
         text = pathlib.Path(folder, "text.txt")
         text.write_bytes(b"".join(lines))
-        given = ["--model", source.name, "--input", str(text), f"--layers={arguments.layers}"]
+        options = ["--model", source.name, "--input", str(text), f"--layers={arguments.layers}"]
         run_alone(engine, sentences[:BATCH_SIZE])
         for number in range(arguments.repeat):
             rows["model alone"].append(timed(lambda: run_alone(engine, sentences)))
             rows["its batches"].append(timed(lambda: run_batches(alone, sentences, arguments.layers)))
             for kind in ("hdf5", "tfrecord"):
                 output = pathlib.Path(folder, f"{kind}-{number}")
-                asked = [*given, f"--output={output}", f"--format={kind}"]
-                rows[kind].append(timed(lambda asked=asked: jobs.run("embed", asked)))
+                job = [*options, f"--output={output}", f"--format={kind}"]
+                rows[kind].append(timed(lambda job=job: jobs.run("embed", job)))
         multiples = (1, 10) if arguments.memory else ()
-        peaks = [peak(folder, given[:3], lines * times, arguments.layers) for times in multiples]
+        peaks = [peak(folder, options[:3], lines * times, arguments.layers) for times in multiples]
     report(num_tokens, rows, peaks)
 
 
@@ -86,11 +86,11 @@ def run_batches(model: embedder.Embedder, sentences: list[list[bytes]], layers: 
         pass
 
 
-def peak(folder: str, given: list[str], lines: list[bytes], layers: str) -> int:
+def peak(folder: str, options: list[str], lines: list[bytes], layers: str) -> int:
     """Returns the peak memory of the command in MB."""
     text, output = (pathlib.Path(folder, f"{name}-{len(lines)}") for name in ("text", "vectors"))
     text.write_bytes(b"".join(lines))
-    arguments = ["embed", *given, str(text), f"--layers={layers}", "--output", str(output)]
+    arguments = ["embed", *options, str(text), f"--layers={layers}", "--output", str(output)]
     done = subprocess.run([sys.executable, "-c", COMMAND, *arguments], cwd=ROOT, check=True, capture_output=True)
     output.unlink()
     return int(done.stdout) // 1024
@@ -98,7 +98,7 @@ def peak(folder: str, given: list[str], lines: list[bytes], layers: str) -> int:
 
 def report(num_tokens: int, rows: dict[str, list[np.ndarray]], peaks: list[int]) -> None:
     """Prints the table and the line of JSON."""
-    best = {name: [min(values) for values in zip(*times, strict=True)] for name, times in rows.items()}
+    best = {name: list(map(min, zip(*times, strict=True))) for name, times in rows.items()}
     wall, cpu = best["model alone"]
     print(f"{'':<14}{'tokens/s':>10}{'of alone':>10}{'of its CPU time':>18}")
     for name, (seconds, used) in best.items():

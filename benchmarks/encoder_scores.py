@@ -131,8 +131,7 @@ def scores_of(
         for part, spans in zip(sense_parts, uses, strict=True)
     ]
     senses = [
-        wsd.f1([values[:, number].astype(np.float32) for values in vectors], sense_parts)
-        for number in range(len(names))
+        wsd.f1([part[:, number].astype(np.float32) for part in vectors], sense_parts) for number in range(len(names))
     ]
     rows = zip(tags, entities, senses, strict=True)
     return {

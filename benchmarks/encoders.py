@@ -105,7 +105,7 @@ def _tokens_per_second(encode: Encode, calls: Sequence[Sequence[list[str]]]) -> 
         return time.perf_counter() - started
 
     once()
-    return sum(len(one) for call in calls for one in call) / float(np.median([once() for _ in range(3)]))
+    return sum(len(sentence) for call in calls for sentence in call) / float(np.median([once() for _ in range(3)]))
 
 
 _MEASURES = {"speed": speed, "scores": scores}
@@ -122,10 +122,10 @@ def draw(results: dict[str, dict], path: pathlib.Path) -> None:
     figure = Figure(figsize=(11, 0.5 * len(names) + 0.9), layout="constrained")
     colors = ["tab:blue" if name in PEERS else "tab:orange" for name in names]
     columns = figure.subplots(1, len(panels) + 1, sharey=True)
-    for axes, (title, values) in zip(columns, [*panels.items(), ("tokens/s", speeds)], strict=True):
-        bars = axes.barh(names, values, color=colors)
+    for axes, (title, lengths) in zip(columns, [*panels.items(), ("tokens/s", speeds)], strict=True):
+        bars = axes.barh(names, lengths, color=colors)
         axes.bar_label(
-            bars, [f"{value:,.0f}" if title == "tokens/s" else f"{value:.1f}" for value in values], padding=3
+            bars, [f"{length:,.0f}" if title == "tokens/s" else f"{length:.1f}" for length in lengths], padding=3
         )
         axes.set(title=title, xscale="log" if title == "tokens/s" else "linear")
         axes.margins(x=0.3)
@@ -147,21 +147,21 @@ def main(argv: list[str] | None = None) -> None:
         return
     arguments.output.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, __file__, "--data", str(arguments.data), "--output", str(arguments.output)]
-    found = {name: {} for name in arguments.encoders}
+    results = {name: {} for name in arguments.encoders}
     for measure in _MEASURES:  # all speeds first, one after the other
         for name in arguments.encoders:
-            values = probes.result(
+            measured = probes.result(
                 f"{name}.{measure}", [*command, "--only", measure, "--encoders", name], arguments.output
             )
-            found[name][measure] = {key: value for key, value in values.items() if key not in probes.TIMES}
+            results[name][measure] = {key: value for key, value in measured.items() if key not in probes.TIMES}
     lines = [("encoder", "vector", *_TASKS, "tokens/s", "one at a time")]
-    for name, one in found.items():
-        for layer, row in one["scores"].items():
-            speeds = (f"{value:,.0f}" for value in one["speed"].values())
+    for name, result in results.items():
+        for layer, row in result["scores"].items():
+            speeds = (f"{value:,.0f}" for value in result["speed"].values())
             lines.append((name, layer, *(f"{100 * row[task]:.1f}" for task in _TASKS), *speeds))
     print(measuring.aligned(lines))
-    draw(found, arguments.output / "encoders.png")
-    print(json.dumps(found))
+    draw(results, arguments.output / "encoders.png")
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def blimp(name: str, arguments: argparse.Namespace) -> dict:
     if not hasattr(trained, "log_probabilities"):
         return {}
     by_paradigm = itertools.groupby(
-        read_minimal_pairs(arguments.data / "blimp/blimp-part.jsonl.xz"), lambda one: one.UID
+        read_minimal_pairs(arguments.data / "blimp/blimp-part.jsonl.xz"), lambda pair: pair.UID
     )
     pairs = [pair for _, paradigm in by_paradigm for pair in itertools.islice(paradigm, arguments.pairs)]
     sentences = [penn.split(text) for pair in pairs for text in (pair.sentence_good, pair.sentence_bad)]

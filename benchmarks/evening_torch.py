@@ -115,7 +115,7 @@ class Bert:
         lines = text.read_text("utf-8").splitlines()
         parts = (lines[start : start + 10_000] for start in range(0, len(lines), 10_000))
         batches = (pieces.encode_batch(part, add_special_tokens=False) for part in parts)
-        whole = np.concatenate([np.array([*one.ids, self._SEP], np.uint16) for batch in batches for one in batch])
+        whole = np.concatenate([np.array([*line.ids, self._SEP], np.uint16) for batch in batches for line in batch])
         blocks = whole[: len(whole) // (self._LENGTH - 1) * (self._LENGTH - 1)].reshape(-1, self._LENGTH - 1)
         np.save(folder / "blocks.npy", np.pad(blocks, ((0, 0), (1, 0)), constant_values=self._CLS))
 
@@ -183,7 +183,7 @@ class Flair:
             table[ord(character)] = models[0].dictionary.get_idx_for_item(character)
         ids = table[np.frombuffer(written.encode("utf-32-le"), np.uint32)]
         ids = ids[: len(ids) // self._STREAMS * self._STREAMS]
-        streams = [one.reshape(self._STREAMS, -1).T for one in (ids, ids[::-1])]
+        streams = [direction.reshape(self._STREAMS, -1).T for direction in (ids, ids[::-1])]
         windows = (len(streams[0]) - 1) // self._LENGTH
         hidden = [model.init_hidden(self._STREAMS) for model in models]
 

@@ -52,20 +52,20 @@ def tuned(row: str, task: str, files: Mapping[str, pathlib.Path], model: str, ou
                 made = pathlib.Path(folder) / "records"
                 _run("preprocess", "--input", str(text), *vocabulary, "--output", str(made))
                 made.rename(records[part])
-    target, values = workdir(row, output), {"sentences": len(texts["train"].read_text("utf-8").splitlines())}
+    target, figures = workdir(row, output), {"sentences": len(texts["train"].read_text("utf-8").splitlines())}
     _run("finetune", "--from", str(source), "--data", str(records["train"]), "--workdir", str(target), "--epochs", "1")
     for when, path in (("before", source), ("after", target)):
         command = [*_ELMO_TF, "evaluate", "--workdir", str(path), "--data", str(records["dev"])]
-        values[when] = probes.result(f"{row}.{when}", command, output)["perplexity"]
-    return values
+        figures[when] = probes.result(f"{row}.{when}", command, output)["perplexity"]
+    return figures
 
 
 def table(perplexities: Mapping[str, Mapping[str, float]]) -> str:
     """Returns a line for each row: its sentences, the perplexities, and by how much the second is lower."""
     lines = [("data", "distinct sentences", "perplexity before", "after", "lower by")]
-    for row, values in perplexities.items():
-        before, after = values["before"], values["after"]
-        numbers = (f"{values['sentences']:,}", f"{before:.1f}", f"{after:.1f}", f"{100 - 100 * after / before:.0f} %")
+    for row, figures in perplexities.items():
+        before, after = figures["before"], figures["after"]
+        numbers = (f"{figures['sentences']:,}", f"{before:.1f}", f"{after:.1f}", f"{100 - 100 * after / before:.0f} %")
         lines.append((row, *numbers))
     return aligned(lines)
 

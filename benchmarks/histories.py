@@ -36,11 +36,11 @@ def _passing(baseline: pathlib.Path, with_elmo: pathlib.Path) -> tuple[tuple[int
     """Returns the baseline's best epoch and the first above it with ELMo, from 1, or 0; and the steps until each."""
     if not with_elmo.exists():
         return None
-    values = [json.loads(path.read_text("utf-8")) for path in (baseline, with_elmo)]
-    metric = values[0]["metric"]
-    scores = [[epoch["dev"][metric] if "dev" in epoch else -1 for epoch in one["history"]] for one in values]
+    runs = [json.loads(path.read_text("utf-8")) for path in (baseline, with_elmo)]
+    metric = runs[0]["metric"]
+    scores = [[epoch["dev"][metric] if "dev" in epoch else -1 for epoch in run["history"]] for run in runs]
     best = max(scores[0])
     passing = next((number for number, score in enumerate(scores[1], 1) if score > best), 0)
     epochs = (scores[0].index(best) + 1, passing)
-    steps = (sum(epoch["steps"] for epoch in one["history"][:end]) for one, end in zip(values, epochs, strict=True))
+    steps = (sum(epoch["steps"] for epoch in run["history"][:end]) for run, end in zip(runs, epochs, strict=True))
     return epochs, (next(steps), next(steps))

@@ -108,14 +108,15 @@ def killed_run(data: pathlib.Path, workdir: pathlib.Path, steps: int, replicas: 
     return count
 
 
-def differences(one: pathlib.Path, other: pathlib.Path) -> list[str]:
+def differences(whole: pathlib.Path, killed: pathlib.Path) -> list[str]:
     """Returns the names of what differs between two workdirs."""
-    found = [] if (one / "metrics.jsonl").read_bytes() == (other / "metrics.jsonl").read_bytes() else ["metrics.jsonl"]
-    names = [sorted(path.name for path in (workdir / "checkpoints").iterdir()) for workdir in (one, other)]
+    metrics = [(workdir / "metrics.jsonl").read_bytes() for workdir in (whole, killed)]
+    different = [] if metrics[0] == metrics[1] else ["metrics.jsonl"]
+    names = [sorted(path.name for path in (workdir / "checkpoints").iterdir()) for workdir in (whole, killed)]
     if names[0] != names[1]:
-        return [*found, f"checkpoints: {names[0]}, {names[1]}"]
-    last = [workdir / "checkpoints" / names[0][-1] for workdir in (one, other)]
-    found += [
+        return [*different, f"checkpoints: {names[0]}, {names[1]}"]
+    last = [workdir / "checkpoints" / names[0][-1] for workdir in (whole, killed)]
+    different += [
         name
         for name in ("states.npz", "progress.json")
         if (last[0] / name).read_bytes() != (last[1] / name).read_bytes()
@@ -123,8 +124,8 @@ def differences(one: pathlib.Path, other: pathlib.Path) -> list[str]:
     readers = [tf.train.load_checkpoint(str(folder / "variables")) for folder in last]
     for name in readers[0].get_variable_to_shape_map():
         if not name.startswith("_") and not np.array_equal(*(reader.get_tensor(name) for reader in readers)):
-            found.append(name)
-    return found
+            different.append(name)
+    return different
 
 
 def run(folder: pathlib.Path, kills: int, replicas: int, steps: int, seed: int) -> dict[str, object]:
@@ -154,16 +155,16 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="elmo_tf-kills-") as folder:
         zipf_text.write_records(pathlib.Path(folder), _VOCABULARY, _TOKENS)
-        found = [
+        rows = [
             run(pathlib.Path(folder), arguments.kills, replicas, arguments.steps, arguments.seed)
             for replicas in arguments.replicas
         ]
     print(f"{'replicas':>8}{'steps':>8}{'kills':>8}{'seconds':>9}  different")
-    for row in found:
+    for row in rows:
         different = ", ".join(row["different"]) or "nothing"
         print(f"{row['replicas']:>8}{row['steps']:>8}{row['kills']:>8}{row['seconds']:>9}  {different}")
-    print(json.dumps(found))
-    return int(any(row["different"] for row in found))
+    print(json.dumps(rows))
+    return int(any(row["different"] for row in rows))
 
 
 if __name__ == "__main__":

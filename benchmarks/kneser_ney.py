@@ -68,18 +68,18 @@ def _longer(now: Order, length: int, train, test, depths, size: int) -> Order:
 
     # Those with the first words of the vocabulary at their end have the smallest keys: a part at a time fits in memory.
     ends = np.searchsorted(np.cumsum(np.bincount(train, minlength=size)), np.arange(1, _PARTS) / _PARTS * len(train))
-    types, counts, numbers = [], [], np.full(len(train), -1, np.int32)
+    types, counts, train_numbers = [], [], np.full(len(train), -1, np.int32)
     for first, end in itertools.pairwise([0, *ends + 1, size]):
-        at, given = keys(now.train, train, (depths[0] >= length) & (train >= first) & (train < end))
-        part, inverse, part_counts = np.unique(given, return_inverse=True, return_counts=True)
-        numbers[at] = sum(map(len, types)) + inverse
-        types.append(part)
-        counts.append(part_counts.astype(np.int32))
-    found, asked = np.concatenate(types), np.full(len(test), -1, np.int32)
-    at, given = keys(now.test, test, depths[1] >= length)
-    place = np.minimum(np.searchsorted(found, given), len(found) - 1)
-    asked[at] = np.where(found[place] == given, place, -1)
-    return Order(found, np.concatenate(counts), numbers, asked)
+        at, ngrams = keys(now.train, train, (depths[0] >= length) & (train >= first) & (train < end))
+        distinct, inverse, distinct_counts = np.unique(ngrams, return_inverse=True, return_counts=True)
+        train_numbers[at] = sum(map(len, types)) + inverse
+        types.append(distinct)
+        counts.append(distinct_counts.astype(np.int32))
+    known, test_numbers = np.concatenate(types), np.full(len(test), -1, np.int32)
+    at, ngrams = keys(now.test, test, depths[1] >= length)
+    number = np.minimum(np.searchsorted(known, ngrams), len(known) - 1)
+    test_numbers[at] = np.where(known[number] == ngrams, number, -1)
+    return Order(known, np.concatenate(counts), train_numbers, test_numbers)
 
 
 def _interpolated(probs: np.ndarray, now: Order, before: Order | None, counts: np.ndarray) -> np.ndarray:
@@ -96,8 +96,8 @@ def _interpolated(probs: np.ndarray, now: Order, before: Order | None, counts: n
     wanted[asked] = np.arange(len(asked))
     row_of = wanted[contexts]
     inside = row_of >= 0
-    rows, values = row_of[inside], counts[inside]
-    totals, taken = (np.bincount(rows, weights, len(asked)) for weights in (values, discounts[np.minimum(values, 3)]))
+    rows, used = row_of[inside], counts[inside]
+    totals, taken = (np.bincount(rows, weights, len(asked)) for weights in (used, discounts[np.minimum(used, 3)]))
     known = np.flatnonzero(context_of >= 0)
     known = known[totals[wanted[context_of[known]]] > 0]
     row, number = wanted[context_of[known]], now.test[known]

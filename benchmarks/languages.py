@@ -168,7 +168,7 @@ def scores(system: str, run: Run) -> dict:
     seen = set(run.text.read_text("utf-8").split())
     vectors = [encoder_scores.spans_of(encode, *parts[0])]
     _, cpu_seconds = measuring.timed(lambda: vectors.append(encoder_scores.spans_of(encode, *parts[1])))
-    features = [values[:, -1].astype(np.float32) for values in vectors]
+    features = [part[:, -1].astype(np.float32) for part in vectors]
     new = np.array(
         [not seen.issuperset(tokens[a:b]) for tokens, spans in zip(*parts[1], strict=True) for a, b in spans]
     )

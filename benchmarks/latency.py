@@ -61,8 +61,10 @@ def main(argv: list[str] | None = None) -> None:
             started_at = time.perf_counter()
             way(sentence)
             seconds[name].append(time.perf_counter() - started_at)
-    seconds = {name: values[WARM_UP:] for name, values in seconds.items()}
-    report({f"{name}_p{p}_ms": 1000 * float(np.percentile(one, p)) for name, one in seconds.items() for p in (50, 99)})
+    seconds = {name: times[WARM_UP:] for name, times in seconds.items()}
+    report(
+        {f"{name}_p{p}_ms": 1000 * float(np.percentile(times, p)) for name, times in seconds.items() for p in (50, 99)}
+    )
 
 
 if __name__ == "__main__":

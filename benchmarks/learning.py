@@ -41,9 +41,9 @@ def main(argv: list[str] | None = None) -> None:
     arguments.output.mkdir(parents=True, exist_ok=True)
     records = preprocess(arguments)
     recipes = [shlex.split(recipe) for recipe in arguments.recipe or ["preset"]]
-    found = [run(name, options, seed, arguments, records) for name, *options in recipes for seed in arguments.seeds]
-    print(table(found))
-    print(json.dumps(found))
+    results = [run(name, options, seed, arguments, records) for name, *options in recipes for seed in arguments.seeds]
+    print(table(results))
+    print(json.dumps(results))
 
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -78,22 +78,22 @@ def run(name: str, options: list[str], seed: int, arguments: argparse.Namespace,
     train = ["train", "--preset", arguments.preset, "--data", str(records.train), *workdir]
     train += ["--seed", str(seed), "--steps", str(arguments.steps), *options]
     evaluate = ["evaluate", "--data", str(records.heldout), *workdir, "--batch-size", str(_STREAMS)]
-    both = " && ".join(shlex.join([*_ELMO_TF, *command]) for command in (train, evaluate))
-    return {"recipe": name, **_result(run_name, both, arguments)}
+    commands = " && ".join(shlex.join([*_ELMO_TF, *command]) for command in (train, evaluate))
+    return {"recipe": name, **_result(run_name, commands, arguments)}
 
 
 def _result(name: str, command: str, arguments: argparse.Namespace) -> dict:
     return probes.result(name, ["bash", "-c", command], arguments.output, resumes=True)
 
 
-def table(found: list[dict]) -> str:
+def table(results: list[dict]) -> str:
     """Returns a line for each recipe: mean perplexity, that of each seed, mean CPU time with the evaluation."""
     lines = [("recipe", "perplexity", "by seed", "CPU seconds")]
-    for name in dict.fromkeys(one["recipe"] for one in found):
-        runs = [one for one in found if one["recipe"] == name]
-        perplexities = [one["perplexity"] for one in runs]
-        by_seed = " ".join(f"{one:.1f}" for one in perplexities)
-        seconds = statistics.mean(one["cpu_seconds"] for one in runs)
+    for name in dict.fromkeys(result["recipe"] for result in results):
+        runs = [result for result in results if result["recipe"] == name]
+        perplexities = [result["perplexity"] for result in runs]
+        by_seed = " ".join(f"{perplexity:.1f}" for perplexity in perplexities)
+        seconds = statistics.mean(result["cpu_seconds"] for result in runs)
         lines.append((name, f"{statistics.mean(perplexities):.1f}", by_seed, f"{seconds:.0f}"))
     return aligned(lines)
 

@@ -23,12 +23,11 @@ def cpu_seconds() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def report(figures: dict[str, float], table: bool = True) -> None:
+def report(figures: dict[str, float]) -> None:
     """Prints a figure per line, then all as JSON."""
-    if table:
-        width = max(map(len, figures))
-        for name, value in figures.items():
-            print(f"{name:{width}} {value:12,.3f}")
+    width = max(map(len, figures))
+    for name, value in figures.items():
+        print(f"{name:{width}} {value:12,.3f}")
     print(json.dumps({name: float(f"{value:.5g}") for name, value in figures.items()}))
 
 

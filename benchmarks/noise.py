@@ -39,7 +39,9 @@ _LAYERS = {
 }
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _NEIGHBORS = {
-    key: row[max(0, place - 1) : place] + row[place + 1 : place + 2] for row in _ROWS for place, key in enumerate(row)
+    key: row[max(0, column - 1) : column] + row[column + 1 : column + 2]
+    for row in _ROWS
+    for column, key in enumerate(row)
 }
 _TITLES = {"pos": "part of speech, accuracy", "entities": "named entities, F1"}
 
@@ -47,8 +49,8 @@ _TITLES = {"pos": "part of speech, accuracy", "entities": "named entities, F1"}
 def misspelled(word: str, random: np.random.Generator) -> str:
     """Returns a word with one typing error; it differs from the word, and has at least one character."""
     while True:
-        place, kind = int(random.integers(len(word))), int(random.integers(4))
-        before, key, after = word[:place], word[place], word[place + 1 :]
+        position, kind = int(random.integers(len(word))), int(random.integers(4))
+        before, key, after = word[:position], word[position], word[position + 1 :]
         if kind == 0:
             changed = before + after[:1] + key + after[1:]
         elif kind == 1:
@@ -82,7 +84,7 @@ def with_errors(sentences: Sequence[Tagged], percent: int, seed: int) -> tuple[l
 def scores(name: str, arguments: argparse.Namespace) -> dict[str, dict[str, list[float]]]:
     """Returns the scores of an encoder for each share of errors, 0 to 1, one for each seed."""
     encode, vectors = encoders.opened(name, arguments.data)
-    data, found = arguments.data, {}
+    data, by_task = arguments.data, {}
     parts = {
         "pos": [read_conllu(data / path) for path in encoder_scores.POS_FILES],
         "entities": [columns.read_columns(data / f"uner_ewt/{part}.conll.xz") for part in ("train", "dev")],
@@ -97,22 +99,22 @@ def scores(name: str, arguments: argparse.Namespace) -> dict[str, dict[str, list
         variants = [(0, 0), *((percent, seed) for percent in SHARES[1:] for seed in range(arguments.seeds))]
         tests = [with_errors(test, *variant) for variant in variants]
         features = [_vectors(encode, part, layer) for part in (train, *(changed for changed, _ in tests))]
-        labels = np.array([label for one in train for label in one.labels])
+        labels = np.array([label for sentence in train for label in sentence.labels])
         tags = np.split(pos.classify(features[0], np.concatenate(features[1:]), labels), len(tests))
-        gold = np.array([label for one in test for label in one.labels])
+        gold = np.array([label for sentence in test for label in sentence.labels])
         for (percent, _), (_, chosen), predicted in zip(variants, tests, tags, strict=True):
-            value = np.mean(predicted == gold) if task == "pos" else encoder_scores.entity_f1(test, predicted)
-            found.setdefault(task, {}).setdefault(str(percent), []).append(float(value))
+            score = np.mean(predicted == gold) if task == "pos" else encoder_scores.entity_f1(test, predicted)
+            by_task.setdefault(task, {}).setdefault(str(percent), []).append(float(score))
             if task == "pos" and percent:
                 right = float(np.mean(predicted[chosen] == gold[chosen]))
-                found.setdefault("changed words", {}).setdefault(str(percent), []).append(right)
-    return found
+                by_task.setdefault("changed words", {}).setdefault(str(percent), []).append(right)
+    return by_task
 
 
 def _vectors(encode: Encode, sentences: Sequence[Tagged], layer: int) -> np.ndarray:
     """Returns one layer of each token, float32 `(tokens, dim)`."""
     tokens = [sentence.tokens for sentence in sentences]
-    spans = [[(n, n + 1) for n in range(len(one))] for one in tokens]
+    spans = [[(n, n + 1) for n in range(len(words))] for words in tokens]
     return encoder_scores.spans_of(encode, tokens, spans)[:, layer].astype(np.float32)
 
 
@@ -121,7 +123,7 @@ def draw(results: dict[str, dict], path: pathlib.Path) -> None:
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     for axes, (task, title) in zip(figure.subplots(1, len(_TITLES)), _TITLES.items(), strict=True):
         for name, result in results.items():
-            axes.plot(SHARES, [100 * np.mean(result[task][str(one)]) for one in SHARES], marker="o", label=name)
+            axes.plot(SHARES, [100 * np.mean(result[task][str(share)]) for share in SHARES], marker="o", label=name)
         axes.set(title=title, xlabel="words with an error, percent", xticks=SHARES)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", alpha=0.3)
@@ -149,18 +151,19 @@ def main(argv: list[str] | None = None) -> None:
     for option in ("train", "test", "seeds"):
         if (value := getattr(arguments, option)) is not None:
             command += [f"--{option}", str(value)]
-    found = {
+    results = {
         name: probes.result(f"{name}.noise", [*command, "--only", "--encoders", name], arguments.output)
         for name in arguments.encoders
     }
     lines = [("encoder", "score", *(f"{share} %" for share in SHARES))]
-    for name, result in found.items():
+    for name, result in results.items():
         for score in ("pos", "changed words", "entities"):
-            values = (100 * np.array(result[score].get(str(share), [np.nan])) for share in SHARES)
-            lines.append((name, score, *(f"{one.mean():.1f} ± {one.std(ddof=len(one) > 1):.1f}" for one in values)))
+            by_share = (100 * np.array(result[score].get(str(share), [np.nan])) for share in SHARES)
+            cells = (f"{seeds.mean():.1f} ± {seeds.std(ddof=len(seeds) > 1):.1f}" for seeds in by_share)
+            lines.append((name, score, *cells))
     print(measuring.aligned(lines))
-    draw(found, arguments.output / "noise.png")
-    print(json.dumps(found))
+    draw(results, arguments.output / "noise.png")
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -30,11 +30,11 @@ def main(argv: list[str] | None = None) -> None:
 def coref(folder: pathlib.Path) -> dict:
     """Returns MUC, B-cubed, CEAFe and their mean."""
     gold, predicted = (read_documents(folder / f"coref_{name}.conll") for name in ("gold", "predicted"))
-    found = {document.key: document.clusters for document in predicted}
-    clusters = [found.get(document.key, []) for document in gold]
+    clusters_of = {document.key: document.clusters for document in predicted}
+    clusters = [clusters_of.get(document.key, []) for document in gold]
     counts = coref_eval.score([document.clusters for document in gold], clusters)
-    scores = {name: cut_off(one) for name, one in counts.items()}
-    mean = sum(one["f1"] for one in scores.values()) / len(scores)  # of what the official scorer prints
+    scores = {name: cut_off(metric) for name, metric in counts.items()}
+    mean = sum(score["f1"] for score in scores.values()) / len(scores)  # of what the official scorer prints
     return scores | {"average_f1": round(mean, 4)}
 
 
@@ -43,7 +43,7 @@ def cut_off(counts: Counts) -> dict[str, float]:
     recall = counts.recalled / counts.gold if counts.gold else 0
     precision = counts.precise / counts.predicted if counts.predicted else 0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0
-    return {name: int(10000 * one) / 100 for name, one in (("recall", recall), ("precision", precision), ("f1", f1))}
+    return {name: int(10000 * rate) / 100 for name, rate in (("recall", recall), ("precision", precision), ("f1", f1))}
 
 
 def srl(folder: pathlib.Path) -> dict:

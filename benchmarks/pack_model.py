@@ -78,30 +78,30 @@ def _round(folders: list[pathlib.Path], target: pathlib.Path, divide_tokens_by: 
 
     Returns their number of values and the largest rounding error.
     """
-    every = [_arrays(folder / target.name) for folder in folders]
-    arrays = {name: np.mean([one[name] for one in every], axis=0, dtype=np.float32) for name in every[0]}
+    models = [_arrays(folder / target.name) for folder in folders]
+    arrays = {name: np.mean([model[name] for model in models], axis=0, dtype=np.float32) for name in models[0]}
     rounded, changes = {}, []
-    for name, values in arrays.items():
+    for name, array in arrays.items():
         with np.errstate(over="ignore"):
-            rounded[name] = values.astype(np.float16).astype(np.float32)
+            rounded[name] = array.astype(np.float16).astype(np.float32)
         if not np.isfinite(rounded[name]).all():
             raise InputError(str(folders[0]), f"weights of {name} below {np.finfo(np.float16).max}", "larger ones")
-        changes.append(np.abs(rounded[name] - values).max() / max(np.abs(values).max(), 1e-30))
+        changes.append(np.abs(rounded[name] - array).max() / max(np.abs(array).max(), 1e-30))
     if divide_tokens_by != 1:
         _divide_tokens(rounded, divide_tokens_by)
     with h5py.File(target, "w", track_order=False) as packed:
-        for name, values in rounded.items():
-            halves = values.astype(np.float16)
-            stored = halves if np.array_equal(halves, values) else values  # too small for float16 after a division
+        for name, array in rounded.items():
+            halves = array.astype(np.float16)
+            stored = halves if np.array_equal(halves, array) else array  # too small for float16 after a division
             packed.create_dataset(name, data=stored, compression="gzip", shuffle=True, track_times=False)
-    return sum(values.size for values in arrays.values()), float(max(changes))
+    return sum(array.size for array in arrays.values()), float(max(changes))
 
 
 def _arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
-    found = {}
+    arrays = {}
     with h5py.File(path) as file:
-        file.visititems(lambda name, item: found.update({name: item[()]} if isinstance(item, h5py.Dataset) else {}))
-    return found
+        file.visititems(lambda name, node: arrays.update({name: node[()]} if isinstance(node, h5py.Dataset) else {}))
+    return arrays
 
 
 def _divide_tokens(arrays: dict[str, np.ndarray], factor: int) -> None:

@@ -40,12 +40,12 @@ def pack(workdir: str | os.PathLike, elmo: str, output: str | os.PathLike) -> di
     arrays = [keras.ops.convert_to_numpy(variable) for variable in trained.network.trainable_variables]
     with h5py.File(folder / WEIGHTS_FILE, "w") as file:
         file.create_dataset("words", data=words, dtype=h5py.string_dtype(), compression="gzip", track_times=False)
-        for number, values in enumerate(arrays):
-            smaller = {"compression": "gzip", "shuffle": True} if values.ndim else {}
-            file.create_dataset(str(number), data=values.astype(np.float16), track_times=False, **smaller)
+        for number, array in enumerate(arrays):
+            smaller = {"compression": "gzip", "shuffle": True} if array.ndim else {}
+            file.create_dataset(str(number), data=array.astype(np.float16), track_times=False, **smaller)
     content = (folder / WEIGHTS_FILE).read_bytes()
     row = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    return {"parameters": sum(values.size for values in arrays)} | row
+    return {"parameters": sum(array.size for array in arrays)} | row
 
 
 def main() -> None:

@@ -52,22 +52,23 @@ def main(argv: list[str] | None = None) -> None:
     """Runs what has no result yet, and prints all results."""
     arguments = parse_arguments(argv)
     arguments.output.mkdir(parents=True, exist_ok=True)
-    found, perplexities = {}, {}
+    perplexities = {}
     if arguments.finetuned:
         for row in arguments.only:
             task, files = ROWS[row]
             paths = files(arguments.data, arguments.output)
             perplexities[row] = finetuned.tuned(row, task, paths, arguments.model, arguments.output)
-    for name, command in commands(arguments):
-        found[name] = probes.result(name, command, arguments.output, resumes=True)
+    results = {
+        name: probes.result(name, command, arguments.output, resumes=True) for name, command in commands(arguments)
+    }
     print()
-    print(table(found, arguments.output))
+    print(table(results, arguments.output))
     if perplexities:
         print()
         print(finetuned.table(perplexities))
     if arguments.figure:
-        draw(found, arguments.figure)
-    print(json.dumps(found))
+        draw(results, arguments.figure)
+    print(json.dumps(results))
 
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -135,7 +136,7 @@ def _longer(task: str, recipe: str, fraction: float) -> list[str]:
     return [f"fit.{name}={round(getattr(fit, name) * factor)}" for name in names] if factor > 1 else []
 
 
-def table(found: dict[str, dict], output: pathlib.Path) -> str:
+def table(results: dict[str, dict], output: pathlib.Path) -> str:
     """Returns a line for each row, fraction and way with ELMo, beside the baseline of the same row and fraction.
 
     Epochs are those until the best dev score (of several seeds their mean) and, of one seed, all that were trained; the
@@ -144,21 +145,21 @@ def table(found: dict[str, dict], output: pathlib.Path) -> str:
     """
     titles = ("data, percent, way", "metric", "examples", "baseline", "with ELMo", "difference", "relative")
     lines = [(*titles, "recipe", "sizes", "epochs", "cap", "hours", "passes the baseline")]
-    for name, values in found.items():
+    for name, result in results.items():
         row, percent, way = name.split("_")
-        base = found[f"{row}_{percent}_baseline"]
+        base = results[f"{row}_{percent}_baseline"]
         if way == "baseline":
             continue
-        gain = values["score"] - base["score"]
+        gain = result["score"] - base["score"]
         relative = 100 * gain / (100 - base["score"]) if base["score"] < 100 else 0.0
-        scores = [_with_deviation(one) for one in (base, values)]
-        size = f"{values['train_examples']:,}"
+        scores = [_with_deviation(run) for run in (base, result)]
+        size = f"{result['train_examples']:,}"
         gains = (f"{gain:+.1f}", f"{relative:.1f} %")
-        epochs = " / ".join(map(_epochs, (base, values)))
-        hours = " / ".join(f"{one['seconds'] / 3600:.2f}" for one in (base, values))
+        epochs = " / ".join(map(_epochs, (base, result)))
+        hours = " / ".join(f"{run['seconds'] / 3600:.2f}" for run in (base, result))
         passes = first_better(output / f"{row}_{percent}_baseline", output / name)
-        training = (*recipe_and_sizes(values), epochs, str(_settings(values)[1].fit.epochs), hours)
-        lines.append((f"{row} {percent} {way}", values["metric"], size, *scores, *gains, *training, passes))
+        training = (*recipe_and_sizes(result), epochs, str(_settings(result)[1].fit.epochs), hours)
+        lines.append((f"{row} {percent} {way}", result["metric"], size, *scores, *gains, *training, passes))
     return aligned(lines)
 
 
@@ -166,33 +167,33 @@ def table(found: dict[str, dict], output: pathlib.Path) -> str:
 _UNNAMED = ("fit.epochs", "fit.patience", "fit.judge_every", "fit.seed")
 
 
-def recipe_and_sizes(values: dict) -> tuple[str, str]:
+def recipe_and_sizes(run: dict) -> tuple[str, str]:
     """Returns the name of a result's recipe, or "own" with the settings that differ from it; and the sizes."""
-    name, chosen = _settings(values)
-    named = config.to_dict(systems.system_class(values["task"]).recipes[name])
+    name, chosen = _settings(run)
+    named = config.to_dict(systems.system_class(run["task"]).recipes[name])
     changed = [
         f"{group}.{key}={json.dumps(value)}"
         for group, settings in config.to_dict(chosen).items()
         for key, value in settings.items()
         if value != named[group][key] and f"{group}.{key}" not in _UNNAMED
     ]
-    sizes = {"words.dim": sum(file["dim"] for file in values.get("glove", [])) or chosen.words.dim}
+    sizes = {"words.dim": sum(file["dim"] for file in run.get("glove", [])) or chosen.words.dim}
     network = config.to_dict(chosen)["network"]
     sizes |= {key: size for key, size in network.items() if type(size) in (int, list) and "rate" not in key}
     sizes_text = " ".join(f"{key}={json.dumps(size, separators=(',', ':'))}" for key, size in sizes.items())
     return f"own: {name}, {', '.join(changed)}" if changed else name, sizes_text
 
 
-def _settings(values: dict) -> tuple[str, recipe.Recipe]:
+def _settings(run: dict) -> tuple[str, recipe.Recipe]:
     """Returns the name of the recipe of a result's command, and the recipe with the command's other settings."""
-    words = shlex.split(values["command"])
+    words = shlex.split(run["command"])
     assignments = [value for option, value in itertools.pairwise(words) if option == "--set"]
-    name = [one.partition("=")[2] for one in assignments if one.startswith("recipe=")][-1]
-    return name, recipe.chosen(systems.system_class(values["task"]).recipes, assignments)
+    name = [setting.partition("=")[2] for setting in assignments if setting.startswith("recipe=")][-1]
+    return name, recipe.chosen(systems.system_class(run["task"]).recipes, assignments)
 
 
-def _epochs(values: dict) -> str:
-    return str(values.get("best_epoch", "-")) + (f" of {values['epochs']}" if "epochs" in values else "")
+def _epochs(run: dict) -> str:
+    return str(run.get("best_epoch", "-")) + (f" of {run['epochs']}" if "epochs" in run else "")
 
 
 # What the pictures call the rows and the ways; others keep their names.
@@ -223,8 +224,8 @@ def draw(results: dict[str, dict], path: pathlib.Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def _with_deviation(values: dict) -> str:
-    return f"{values['score']:.1f}" + (f" +- {values['deviation']:.1f}" if "deviation" in values else "")
+def _with_deviation(run: dict) -> str:
+    return f"{run['score']:.1f}" + (f" +- {run['deviation']:.1f}" if "deviation" in run else "")
 
 
 def _uner(data: pathlib.Path, _: pathlib.Path) -> Files:
@@ -260,12 +261,9 @@ def _snli(data: pathlib.Path, output: pathlib.Path) -> Files:
     parts = [(data / "snli" / f"{name}.dev").read_text("utf-8").splitlines() for name in ("labels", "s1", "s2")]
     dev = ["\t".join(part.strip() for part in line) for line in zip(*parts, strict=True)]
     edited = lzma.decompress((data / "snli" / "cad_train.tsv.xz").read_bytes()).decode().splitlines()[1:]
-    train = ["\t".join((label, premise, hypothesis)) for premise, hypothesis, label in map(_columns, edited)]
+    rows = (line.split("\t") for line in edited)
+    train = ["\t".join((label, premise, hypothesis)) for premise, hypothesis, label in rows]
     return _written(output, "snli", {"train": train + dev[:_SNLI_TRAIN], "dev": dev[_SNLI_TRAIN:]})
-
-
-def _columns(line: str) -> list[str]:
-    return line.split("\t")
 
 
 def _wikigold(data: pathlib.Path, output: pathlib.Path) -> Files:

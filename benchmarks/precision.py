@@ -41,7 +41,7 @@ def load(arguments: argparse.Namespace) -> list[Embedder]:
 
 def lowest_cosines(exact: list[Encoded], rounded: list[Encoded]) -> np.ndarray:
     """Returns the lowest cosine of a token's vectors in each layer."""
-    pairs = [np.concatenate([one.vectors for one in encoded], 1).astype(np.float64) for encoded in (exact, rounded)]
+    pairs = [np.concatenate([text.vectors for text in encoded], 1).astype(np.float64) for encoded in (exact, rounded)]
     norms = [np.linalg.norm(vectors, axis=-1) for vectors in pairs]
     return ((pairs[0] * pairs[1]).sum(-1) / (norms[0] * norms[1])).min(-1)
 
@@ -59,13 +59,13 @@ def main(argv: list[str] | None = None) -> None:
     lines = pathlib.Path(arguments.input).read_text("utf-8").split("\n")
     texts = [line for line in lines if line.split()][: arguments.sentences]
     models = load(arguments)
-    cosines = lowest_cosines(*(one.encode(texts, layers="all") for one in models))
+    cosines = lowest_cosines(*(embedder.encode(texts, layers="all") for embedder in models))
     figures = {f"lowest_cosine_layer_{number}": float(cosine) for number, cosine in enumerate(cosines)}
     ways = {"sorted": [texts], "alone": [[text] for text in texts[:_ALONE]]}
     for way, batches in ways.items():
         num_tokens = sum(len(text.split()) for batch in batches for text in batch)
         seconds = [
-            [timed(lambda: [one.encode(batch) for batch in batches])[0] for one in models]  # noqa: B023
+            [timed(lambda: [embedder.encode(batch) for batch in batches])[0] for embedder in models]  # noqa: B023
             for _ in range(arguments.rounds)
         ]
         speeds = num_tokens / np.median(seconds, 0)

@@ -10,7 +10,6 @@ tasks, see `paper_table.py`.
 import argparse
 import json
 import pathlib
-import resource
 import shlex
 import shutil
 import subprocess
@@ -21,6 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
+from benchmarks.measuring import cpu_seconds
 from elmo_tf.files import stores
 
 FILES = {
@@ -35,16 +35,17 @@ def main(argv: list[str] | None = None) -> None:
     """Runs the chosen probes that have no result yet, and prints all results."""
     arguments = parse_arguments(argv)
     arguments.output.mkdir(parents=True, exist_ok=True)
-    found = {}
+    results = {}
     for probe in arguments.only:
         command = [sys.executable, "-m", "elmo_tf.cli", "probe", probe, "--model", str(arguments.model)]
         for option, name in FILES[probe].items():
             command += [f"--{option}", str(arguments.data / name)]
-        found[probe] = result(probe, [*command, "--json", "--output", str(arguments.output / probe)], arguments.output)
+        command += ["--json", "--output", str(arguments.output / probe)]
+        results[probe] = result(probe, command, arguments.output)
     print()
-    for name, values in found.items():
-        print(f"{name:20} {values['seconds']:7.0f} s  {summary(values)}")
-    print(json.dumps(found))
+    for name, scored in results.items():
+        print(f"{name:20} {scored['seconds']:7.0f} s  {summary(scored)}")
+    print(json.dumps(results))
 
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -60,9 +61,9 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
 def tenths(articles: list[str]) -> dict[str, list[str]]:
     """Returns eight tenths of a list to train on, one to choose by and one to test on, in a random order."""
     order = np.random.default_rng(0).permutation(len(articles))
-    places = np.split(order, [len(order) * 8 // 10, len(order) * 9 // 10])
-    parts = zip(("train", "dev", "test"), places, strict=True)
-    return {name: [articles[place] for place in part] for name, part in parts}
+    parts = np.split(order, [len(order) * 8 // 10, len(order) * 9 // 10])
+    named = zip(("train", "dev", "test"), parts, strict=True)
+    return {name: [articles[number] for number in part] for name, part in named}
 
 
 def result(name: str, command: list[str], output: pathlib.Path, resumes: bool = False) -> dict:
@@ -82,7 +83,7 @@ def result(name: str, command: list[str], output: pathlib.Path, resumes: bool = 
             # Left by an interrupted run.
             shutil.rmtree(output / name, ignore_errors=True)
         print("$", shlex.join(command), flush=True)
-        started, used = time.monotonic(), _child_seconds()
+        started, used = time.monotonic(), cpu_seconds()
         lines = []
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout:
@@ -90,27 +91,21 @@ def result(name: str, command: list[str], output: pathlib.Path, resumes: bool = 
                 lines.append(line)
         if process.returncode:
             sys.exit(process.returncode)
-        values = json.loads(lines[-1])
-        times = {"seconds": round(time.monotonic() - started), "cpu_seconds": round(_child_seconds() - used)}
+        printed = json.loads(lines[-1])
+        times = {"seconds": round(time.monotonic() - started), "cpu_seconds": round(cpu_seconds() - used)}
         # A command that resumes knows the seconds of its earlier runs.
-        values = times | values | {"command": shlex.join(command)}
-        stores.write(path, json.dumps(values).encode() + b"\n")
-    values = json.loads(path.read_bytes())
+        kept = times | printed | {"command": shlex.join(command)}
+        stores.write(path, json.dumps(kept).encode() + b"\n")
+    kept = json.loads(path.read_bytes())
     # Without its first word, because another clone has another interpreter.
-    if shlex.split(values["command"])[1:] != command[1:]:
-        sys.exit(f"--output: expected results of {shlex.join(command)}, found those of {values['command']} in {path}")
-    return values
+    if shlex.split(kept["command"])[1:] != command[1:]:
+        sys.exit(f"--output: expected results of {shlex.join(command)}, found those of {kept['command']} in {path}")
+    return kept
 
 
-def _child_seconds() -> float:
-    """Returns the CPU time of the processes that this one has started and waited for."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
-def summary(values: dict) -> str:
+def summary(scored: dict) -> str:
     """Returns the scores of one result on a line."""
-    return "  ".join(f"{name} {100 * next(iter(row.values())):.1f}" for name, row in values["scores"].items())
+    return "  ".join(f"{name} {100 * next(iter(row.values())):.1f}" for name, row in scored["scores"].items())
 
 
 if __name__ == "__main__":

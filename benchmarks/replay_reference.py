@@ -54,13 +54,13 @@ class Trace:
     def variables(self, kind: str) -> StoredArrays:
         """The arrays `kind/NAME:0` by their names."""
         prefix = f"{kind}/"
-        found = {
+        arrays = {
             name.removeprefix(prefix).removesuffix(":0"): array
             for name, array in self._arrays.items()
             if name.startswith(prefix)
         }
-        shapes = {name: array.shape for name, array in found.items()}
-        return StoredArrays(f"{self.path}, {kind}", shapes, found.__getitem__)
+        shapes = {name: array.shape for name, array in arrays.items()}
+        return StoredArrays(f"{self.path}, {kind}", shapes, arrays.__getitem__)
 
     def window(self, step: int) -> Window:
         """The inputs of a step, character ids one more than bilm-tf's."""
@@ -74,7 +74,7 @@ class Trace:
 
     def states(self) -> list[np.ndarray]:
         """The final states, forward layer 0 cell, recurrent, layer 1 ..., then backward."""
-        numbers = {int(found[1]): name for name in self._arrays if (found := re.match(r"state/(\d+)", name))}
+        numbers = {int(match[1]): name for name in self._arrays if (match := re.match(r"state/(\d+)", name))}
         return [self._arrays[numbers[number]] for number in sorted(numbers)]
 
 
@@ -92,32 +92,32 @@ def replay(trace: Trace, network: type[PlainBiLM] = BiLM) -> tuple[list[tuple], 
     weights, accumulators = (_expected(trace.variables(kind), names) for kind in ("final", "accum"))
     rows = []
     for step in range(trace.num_steps):
-        result = [float(one) for one in trainer.step(trace.window(step), step, trainer.config.learning_rate)]
+        result = [*map(float, trainer.step(trace.window(step), step, trainer.config.learning_rate))]
         theirs = (*trace["losses_fwd_bwd"][step], trace["gnorm_preclip"][step], trace["loss"][step])
         rows.append((*map(float, theirs), *result, (result[0] + result[1]) / 2))
     losses, norms = np.array(rows)[:, [0, 1, 3, 4, 5, 7]], np.array(rows)[:, [2, 6]]
-    found = zip(trace.states(), tf.nest.flatten(trainer.gathered_states()), strict=True)
+    states = zip(trace.states(), tf.nest.flatten(trainer.gathered_states()), strict=True)
     return rows, {
         "max_loss_difference": float(np.abs(losses[:, :3] - losses[:, 3:]).max()),
         "max_gradient_norm_relative": float(np.abs(norms[:, 1] / norms[:, 0] - 1).max()),
         "max_weight_relative": _worst(weights, [variable.value for variable, _ in names]),
         "max_accumulator_relative": _worst(accumulators, trainer.optimizer.slots["accumulators"]),
-        "max_state_difference": float(max(np.abs(theirs - ours).max() for theirs, ours in found)),
+        "max_state_difference": float(max(np.abs(theirs - ours).max() for theirs, ours in states)),
     }
 
 
 def _expected(source: StoredArrays, names: list[tuple[keras.Variable, Names]]) -> list[tf.Variable]:
     """Returns the arrays of `source` in the network's order and shapes, checked as weights are."""
-    values = [tf.Variable(tf.zeros(variable.shape)) for variable, _ in names]
-    by_name = {name.checkpoint: value for (_, name), value in zip(names, values, strict=True)}
+    variables = [tf.Variable(tf.zeros(variable.shape)) for variable, _ in names]
+    by_name = {name.checkpoint: variable for (_, name), variable in zip(names, variables, strict=True)}
     published_weights.assign(source, {name.checkpoint: name.shape for _, name in names}, by_name)
-    return values
+    return variables
 
 
-def _worst(expected: list[tf.Variable], found: list[tf.Variable]) -> float:
+def _worst(expected: list[tf.Variable], actual: list[tf.Variable]) -> float:
     """Returns the largest difference, relative to the largest value of its variable."""
     differences = []
-    for theirs, ours in zip(expected, found, strict=True):
+    for theirs, ours in zip(expected, actual, strict=True):
         scale, difference = np.abs(theirs.numpy()).max(), np.abs(theirs.numpy() - ours.numpy()).max()
         differences.append(difference / scale if difference else 0.0)
     return float(np.max(differences))

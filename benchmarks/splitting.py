@@ -77,11 +77,11 @@ def compare(pairs: list[tuple[list[str], list[str]]]) -> None:
         equal += ours == theirs
         for tag, *bounds in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
             if tag != "equal":
-                one, other = " ".join(ours[slice(*bounds[:2])]), " ".join(theirs[slice(*bounds[2:])])
-                kind = next(kind for kind, pattern in KINDS.items() if re.search(pattern, one.replace(" ", "")))
-                kinds[kind][f"{one!r} / {other!r}"] += 1
+                our_part, their_part = " ".join(ours[slice(*bounds[:2])]), " ".join(theirs[slice(*bounds[2:])])
+                kind = next(kind for kind, pattern in KINDS.items() if re.search(pattern, our_part.replace(" ", "")))
+                kinds[kind][f"{our_part!r} / {their_part!r}"] += 1
     print(f"{len(pairs):,} sentences: F1 of words {same / total:.2%}, the same words {equal / len(pairs):.2%}")
-    for kind, differences in sorted(kinds.items(), key=lambda item: -item[1].total()):
+    for kind, differences in sorted(kinds.items(), key=lambda row: -row[1].total()):
         if not differences:
             continue
         examples = ", ".join(example for example, _ in differences.most_common(6))

@@ -81,14 +81,14 @@ def gpt3(folder: pathlib.Path, stories: Sequence[Story]) -> list[float]:
         ends = np.cumsum([len(word) for word in story.words])
         pieces = [("".join(token.split()), value) for token, value in tokens[number]]
         begins = np.cumsum([0, *(len(token) for token, _ in pieces)])
-        given, read = "".join(story.words), "".join(token for token, _ in pieces)
+        written, read = "".join(story.words), "".join(token for token, _ in pieces)
         # One word is spelled in two ways.
-        assert len(given) == len(read) and sum(map(str.__ne__, given, read)) < 3, number
+        assert len(written) == len(read) and sum(map(str.__ne__, written, read)) < 3, number
         kept = [(begin, value) for (token, value), begin in zip(pieces, begins[:-1], strict=True) if token]
         word_of = np.searchsorted(ends, [begin for begin, _ in kept], "right")
-        values = np.bincount(word_of, [-value / math.log(2) for _, value in kept], len(ends))
+        bits_of_words = np.bincount(word_of, [-value / math.log(2) for _, value in kept], len(ends))
         assert np.bincount(word_of, minlength=len(ends)).all(), number
-        bits += values.tolist()
+        bits += bits_of_words.tolist()
     return bits
 
 
@@ -109,12 +109,12 @@ def ngrams(sentences: Sequence[Sentence], vocabulary: Vocabulary, files: Sequenc
         parts.append(np.array(part, np.int32))
     texts = [[token.decode() for token in sentence.tokens] for sentence in sentences]
     test = [[BEGIN_ID, *(find.get(token, unknown) for token in tokens), END_ID] for tokens in texts]
-    values = kneser_ney.log_probs(np.concatenate(parts), np.concatenate(test), len(vocabulary)) / -math.log(2)
+    token_bits = kneser_ney.log_probs(np.concatenate(parts), np.concatenate(test), len(vocabulary)) / -math.log(2)
     lower = collections.Counter()
     for token, count in counts.items():
         lower[token.lower()] += count
     total, bits, frequencies = counts.total(), [], []
-    by_sentence = np.split(values, np.cumsum([len(one) for one in test])[:-1])
+    by_sentence = np.split(token_bits, np.cumsum(list(map(len, test)))[:-1])
     for sentence, tokens, part in zip(sentences, texts, by_sentence, strict=True):
         bits += np.bincount(sentence.word_of, part[1:-1], len(sentence.words)).tolist()
         for number in range(len(sentence.words)):
@@ -135,7 +135,7 @@ def gains(times: np.ndarray, base: np.ndarray, added: dict[str, np.ndarray]) -> 
     designs = {"baseline": base} | {name: np.hstack([base, columns]) for name, columns in added.items()}
     likelihoods = {name: _held_out(times, design) for name, design in designs.items()}
     baseline = likelihoods.pop("baseline")
-    return {"baseline": baseline} | {name: values - baseline for name, values in likelihoods.items()}
+    return {"baseline": baseline} | {name: likelihood - baseline for name, likelihood in likelihoods.items()}
 
 
 def _held_out(times: np.ndarray, design: np.ndarray) -> np.ndarray:
@@ -153,9 +153,9 @@ def _held_out(times: np.ndarray, design: np.ndarray) -> np.ndarray:
     return sums / SEEDS
 
 
-def with_word_before(values: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Returns `(words, 2 * columns)`: a word's values and those of the word before it, of the words `inside`."""
-    columns = values.reshape(len(values), -1)
+def with_word_before(predictors: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """Returns `(words, 2 * columns)`: a word's predictors and those of the word before it, of the words `inside`."""
+    columns = predictors.reshape(len(predictors), -1)
     return np.hstack([columns[inside], columns[inside - 1]])
 
 
@@ -181,10 +181,10 @@ def main(argv: list[str] | None = None) -> None:
     for context in ("sentence", "passage"):
         rows = model.surprisal(text, context)
         assert [row.word for row in rows] == [word for story in stories for word in story.words]
-        values = np.array([[row.forward, row.backward, row.both] for row in rows])
+        by_direction = np.array([[row.forward, row.backward, row.both] for row in rows])
         for number, name in enumerate(("forward", "backward", "both")):
-            bits[f"{name}, {context}"] = values[:, number]
-        bits[f"forward and backward, {context}"] = values[:, :2]
+            bits[f"{name}, {context}"] = by_direction[:, number]
+        bits[f"forward and backward, {context}"] = by_direction[:, :2]
     bits["forward, sentence, and 5-grams"] = np.stack([bits["forward, sentence"], bits["5-grams"]], 1)
     words = [word for story in stories for word in story.words]
     starts = np.cumsum([0, *(len(story.words) for story in stories)])[:-1]
@@ -194,7 +194,7 @@ def main(argv: list[str] | None = None) -> None:
     result = gains(
         times[inside],
         with_word_before(base, inside),
-        {name: with_word_before(values, inside) for name, values in bits.items()},
+        {name: with_word_before(surprisals, inside) for name, surprisals in bits.items()},
     )
     unknown = sum(not row.known for row in rows)
     print(
@@ -202,10 +202,10 @@ def main(argv: list[str] | None = None) -> None:
     )
     table = [("surprisal", "mean bits", "gain, 1e-3 nats a word", "more than forward, sentence")]
     figures = {}
-    for name, values in bits.items():
-        mean = values[inside].reshape(len(inside), -1).sum(1).mean()
+    for name, surprisals in bits.items():
+        mean = surprisals[inside].reshape(len(inside), -1).sum(1).mean()
         gains_of_words = result[name], result[name] - result["forward, sentence"]
-        summaries = [(1000 * one.mean(), 1000 * one.std() / math.sqrt(len(inside))) for one in gains_of_words]
+        summaries = [(1000 * gain.mean(), 1000 * gain.std() / math.sqrt(len(inside))) for gain in gains_of_words]
         table.append((name, f"{mean:.2f}", *(f"{gain:.2f} ± {error:.2f}" for gain, error in summaries)))
         figures[name] = {"bits": mean, "gain": summaries[0], "difference": summaries[1]}
     print(measuring.aligned(table))

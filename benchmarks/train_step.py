@@ -113,9 +113,9 @@ def compare_input(trainer: Trainer, windows: Windows, steps: int, rounds: int) -
         seen = []
         seconds["real"].append(step_seconds(trainer, map(_kept_in(seen), real), number * steps, steps))
         seconds["cached"].append(step_seconds(trainer, iter(seen), number * steps, steps))
-    found = {name: float(np.median(values)) for name, values in seconds.items()}
+    medians = {f"{name}_step_seconds": float(np.median(times)) for name, times in seconds.items()}
     ratio = float(np.median(np.array(seconds["real"]) / np.array(seconds["cached"])))
-    return {f"{name}_step_seconds": value for name, value in found.items()} | {"real_to_cached": ratio}
+    return medians | {"real_to_cached": ratio}
 
 
 def compare_fit(trainer: Trainer, windows: Windows, model: LanguageModel, steps: int, rounds: int) -> dict[str, float]:
@@ -136,11 +136,11 @@ def compare_fit(trainer: Trainer, windows: Windows, model: LanguageModel, steps:
     model.compile(keras.optimizers.Adagrad(trainer.config.learning_rate, trainer.config.initial_accumulator))
     model.fit(data, epochs=1 + rounds, steps_per_epoch=steps, callbacks=[Turns()], verbose=0)
     # The first turn builds the graph.
-    found = {f"{name}_step_seconds": float(np.median(values[1:])) for name, values in seconds.items()}
+    medians = {f"{name}_step_seconds": float(np.median(times[1:])) for name, times in seconds.items()}
     per_step = windows.batch_size * windows.unroll_steps
-    speeds = {f"{name}_tokens_per_second": per_step / found[f"{name}_step_seconds"] for name in seconds}
+    speeds = {f"{name}_tokens_per_second": per_step / medians[f"{name}_step_seconds"] for name in seconds}
     ratios = np.array(seconds["trainer"][1:]) / np.array(seconds["fit"][1:])
-    return found | speeds | {"fit_to_trainer_speed": float(np.median(ratios))}
+    return medians | speeds | {"fit_to_trainer_speed": float(np.median(ratios))}
 
 
 def _kept_in(seen: list[Window]) -> Callable[[Window], Window]:
@@ -170,9 +170,9 @@ def compare_evaluations(
             if number > 0:  # the first one builds the graph
                 seconds[f"{name}_wall"].append(time.perf_counter() - started[0])
                 seconds[f"{name}_cpu"].append(time.process_time() - started[1])
-    found = {f"{name}_seconds": float(np.median(values)) for name, values in seconds.items()}
-    gflops = evaluation_flops(config.model, vocab_size, first) / found["evaluate_wall_seconds"] / 1e9
-    return found | {"gemm_gflops": float(np.median(rates)), "share_of_gemm": gflops / float(np.median(rates))}
+    medians = {f"{name}_seconds": float(np.median(times)) for name, times in seconds.items()}
+    gflops = evaluation_flops(config.model, vocab_size, first) / medians["evaluate_wall_seconds"] / 1e9
+    return medians | {"gemm_gflops": float(np.median(rates)), "share_of_gemm": gflops / float(np.median(rates))}
 
 
 def _strategy() -> tf.distribute.Strategy:
@@ -207,15 +207,15 @@ def run(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, float]
         return compare_evaluations(trainer, config, vocab_size, windows, arguments.rounds)
     # The first windows begin with sentences' beginnings in every stream, which later ones do not.
     cut = [window for window, _ in itertools.islice(windows, 4, 8)]
-    found = measure(trainer, cut, arguments.rounds)
-    gflops = np.mean([model_flops(config, window) for window in cut]) / found["seconds"] / 1e9
+    medians = measure(trainer, cut, arguments.rounds)
+    gflops = np.mean([model_flops(config, window) for window in cut]) / medians["seconds"] / 1e9
     return {
-        "tokens_per_second": per_step / found["seconds"],
-        "step_seconds": found["seconds"],
-        "gemm_gflops": found["float32"],
-        "gemm_bfloat16_gflops": found["bfloat16"],
+        "tokens_per_second": per_step / medians["seconds"],
+        "step_seconds": medians["seconds"],
+        "gemm_gflops": medians["float32"],
+        "gemm_bfloat16_gflops": medians["bfloat16"],
         "model_gflops": gflops,
-        "share_of_gemm": gflops / found["float32"],
+        "share_of_gemm": gflops / medians["float32"],
     }
 
 

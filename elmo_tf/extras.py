@@ -55,10 +55,10 @@ def check_installed(module: str) -> None:
 
 def installed() -> dict[str, bool]:
     """Returns of each extra whether all its packages are installed, without importing them."""
-    found = dict.fromkeys((extra for _, extra in _EXTRAS.values()), True)
+    complete = dict.fromkeys((extra for _, extra in _EXTRAS.values()), True)
     for package, extra in _EXTRAS.values():
-        found[extra] &= version(package) is not None
-    return found
+        complete[extra] &= version(package) is not None
+    return complete
 
 
 def version(package: str) -> str | None:

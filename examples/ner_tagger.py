@@ -37,8 +37,8 @@ def main(model: str, train_file: str, dev_file: str, epochs: int = 5) -> float:
     tagger.fit(data.map(lambda words, numbers: (words.to_tensor(""), numbers.to_tensor(-1))), epochs=epochs, verbose=2)
 
     inputs = tf.ragged.constant([sentence.tokens for sentence in dev]).to_tensor("")
-    found = [[tags[number] for number in row if number >= 0] for row in best.predict(inputs, verbose=0)]
-    return float(seqeval.metrics.f1_score([sentence.labels for sentence in dev], found))
+    predicted = [[tags[number] for number in row if number >= 0] for row in best.predict(inputs, verbose=0)]
+    return float(seqeval.metrics.f1_score([sentence.labels for sentence in dev], predicted))
 
 
 if __name__ == "__main__":

@@ -40,8 +40,8 @@ def to_mlflow(project: str, name: str) -> Callable[[Record], None]:
     """Returns a function that sends a record to MLflow."""
     mlflow = importlib.import_module("mlflow")
     mlflow.set_experiment(project)
-    found = mlflow.search_runs(filter_string=f"attributes.run_name = '{name}'", output_format="list")
-    mlflow.start_run(run_id=found[0].info.run_id if found else None, run_name=name)
+    runs = mlflow.search_runs(filter_string=f"attributes.run_name = '{name}'", output_format="list")
+    mlflow.start_run(run_id=runs[0].info.run_id if runs else None, run_name=name)
     return lambda record: mlflow.log_metrics(values_of(record), step=record["step"])
 
 

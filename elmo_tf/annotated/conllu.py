@@ -115,7 +115,7 @@ def _features(line: Line, text: str) -> dict[str, str]:
 def _report_feature(path: str | os.PathLike, name: str, sentences: list[Tagged], features: set[str]) -> None:
     """Logs how many words have the feature; raises `InputError` if none has."""
     tags = [tag for sentence in sentences for tag in sentence.labels or []]
-    if not (found := sum(map(bool, tags))):
+    if not (num_labeled := sum(map(bool, tags))):
         known = f"a column or feature of {path} ({', '.join([*COLUMNS, *sorted(features)])})"
         raise InputError("tags", f"{known}{suggestion(name, [*COLUMNS, *features])}", name)
-    _log.info("%s: %d of %d words have the feature %s; the others have no label", path, found, len(tags), name)
+    _log.info("%s: %d of %d words have the feature %s; the others have no label", path, num_labeled, len(tags), name)

@@ -110,10 +110,10 @@ def _position(line: Line, attributes: str) -> int:
 
 def _brackets(line: Line, text: str, attribute: int, first: int, end: int, odd: OddLines) -> Iterator[Bracket]:
     """Yields the brackets at a word, or at an empty node, whose `first` and `end` are equal."""
-    found = list(_BRACKET.finditer(text))
-    if "".join(match[0] for match in found) != text:
+    brackets = list(_BRACKET.finditer(text))
+    if "".join(match[0] for match in brackets) != text:
         raise line.error("mentions such as Entity=(e1-person, Entity=e1) or Entity=(e1-person)", text)
-    for match in found:
+    for match in brackets:
         begun, closes, closed = match.groups()
         attributes = begun.split("-") if begun else [closed]
         position = attribute if begun else 0

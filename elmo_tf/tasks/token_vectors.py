@@ -118,10 +118,10 @@ def word_table(
     if not glove:
         return WordTable(learned, np.zeros((0, 0), np.float32))
     wanted = counts.keys() | words_of(others)
-    found = [read_word_vectors(path, wanted, strict) for path in glove]
-    words = list(dict.fromkeys(word for of_file, _ in found for word in of_file))
+    by_file = [read_word_vectors(path, wanted, strict) for path in glove]
+    words = list(dict.fromkeys(word for of_file, _ in by_file for word in of_file))
     rows, columns, files = {word: row for row, word in enumerate(words)}, [], []
-    for path, (of_file, vectors) in zip(glove, found, strict=True):
+    for path, (of_file, vectors) in zip(glove, by_file, strict=True):
         norms = np.linalg.norm(vectors, axis=1, keepdims=True) if recipe.words.normalize else np.ones(1, np.float32)
         columns.append(np.zeros((len(words), vectors.shape[1]), np.float32))
         columns[-1][[rows[word] for word in of_file]] = vectors / np.maximum(norms, np.finfo(np.float32).tiny)

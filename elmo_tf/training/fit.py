@@ -203,8 +203,8 @@ class LanguageModel(keras.Model):
             raise InputError("batch_size", f"a multiple of {count}, the number of replicas", batch_size)
         if unroll_steps != config.train.unroll_steps:
             raise InputError("unroll_steps", f"{config.train.unroll_steps}, as in the model's recipe", unroll_steps)
-        if (found := spec.char_ids.shape[-1]) != (needed := config.model.char_cnn.max_chars_per_token):
-            raise InputError("max_chars_per_token", f"{needed}, as in the model", found)
+        if (max_chars := spec.char_ids.shape[-1]) != (needed := config.model.char_cnn.max_chars_per_token):
+            raise InputError("max_chars_per_token", f"{needed}, as in the model", max_chars)
         self.described.check_records(getattr(x, "records", None))  # a dataset derived from it lacks them
         zeros = self.bilm.zero_states(batch_size // count)
         tf.nest.map_structure(lambda variable, zero: variable.assign(zero), variables, zeros)
