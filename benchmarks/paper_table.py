@@ -144,7 +144,7 @@ def table(results: dict[str, dict], output: pathlib.Path) -> str:
     `output`.
     """
     titles = ("data, percent, way", "metric", "examples", "baseline", "with ELMo", "difference", "relative")
-    lines = [(*titles, "recipe", "sizes", "epochs", "cap", "hours", "passes the baseline")]
+    lines = [(*titles, "seeds", "recipe", "sizes", "epochs", "cap", "hours", "passes the baseline")]
     for name, result in results.items():
         row, percent, way = name.split("_")
         base = results[f"{row}_{percent}_baseline"]
@@ -158,7 +158,8 @@ def table(results: dict[str, dict], output: pathlib.Path) -> str:
         epochs = " / ".join(map(_epochs, (base, result)))
         hours = " / ".join(f"{run['seconds'] / 3600:.2f}" for run in (base, result))
         passes = first_better(output / f"{row}_{percent}_baseline", output / name)
-        training = (*recipe_and_sizes(result), epochs, str(_settings(result)[1].fit.epochs), hours)
+        seeds = str(len(result.get("scores", [0])))
+        training = (seeds, *recipe_and_sizes(result), epochs, str(_settings(result)[1].fit.epochs), hours)
         lines.append((f"{row} {percent} {way}", result["metric"], size, *scores, *gains, *training, passes))
     return aligned(lines)
 

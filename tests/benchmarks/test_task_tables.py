@@ -74,9 +74,10 @@ def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
     assert commands["uner_100_elmo"][-2:] == ["--set", "recipe=small"]
 
 
-def test_a_row_has_scores_recipe_sizes_epochs_cap_and_hours(tmp_path):
+def test_a_row_has_scores_seeds_recipe_sizes_epochs_cap_and_hours(tmp_path):
     command = "python -m elmo_tf.cli task ner train --set recipe=paper --set fit.epochs=30 --set fit.patience=5"
-    values = {"task": "ner", "metric": "f1", "train_examples": 1000, "seconds": 5400, "deviation": 0.5, "best_epoch": 7}
+    values = {"task": "ner", "metric": "f1", "train_examples": 1000, "seconds": 5400, "best_epoch": 7}
+    values |= {"deviation": 0.5, "scores": {"seed_0": 61.0, "seed_1": 60.0, "seed_2": 59.0}}
     results = {
         "uner_100_baseline": values | {"score": 60.0, "command": command},
         "uner_100_elmo": values | {"score": 70.0, "command": command, "epochs": 12},
@@ -91,6 +92,7 @@ def test_a_row_has_scores_recipe_sizes_epochs_cap_and_hours(tmp_path):
         "70.0 +- 0.5",
         "+10.0",
         "25.0 %",
+        "3",
         "paper",
         "words.dim=50 units=200 upper_units=100",
         "7 / 7 of 12",
