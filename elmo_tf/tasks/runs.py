@@ -239,9 +239,8 @@ def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
         is_compared = name == "data.fraction" or not name.startswith(("data.", "reading."))
         if is_compared and stored.get(name) != values[name]:
             if name.startswith(checksums):
-                problem = (
-                    f"differs from that of the run in {folder} (other data or reading options); choose a new folder"
-                )
+                reasons = "other data, word vectors or reading options"
+                problem = f"differs from that of the run in {folder} ({reasons}); choose a new folder"
                 raise InputError(name.removeprefix(checksums), problem)
             raise InputError(str(folder), f"has a run with another {name} ({stored.get(name)}); choose a new folder")
 

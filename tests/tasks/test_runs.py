@@ -173,7 +173,7 @@ def test_vectors_of_several_files_stand_side_by_side_and_the_results_name_them(d
     assert f"{paths[1]}: vectors of 3 numbers for 2 words" in caplog.messages
     stored = json.loads((tmp_path / "run" / trained.CONFIG).read_bytes())
     assert stored["data"]["glove"] == [*map(str, paths)]
-    with pytest.raises(InputError, match=r"^words: differs from that of the run in "):
+    with pytest.raises(InputError, match=r"^words: differs from that of the run in .* \(other data, word vectors or "):
         train(data, tmp_path / "run", *assignments, glove=paths[0])
 
 
